@@ -1,0 +1,33 @@
+//! Operators, and how they are fused.
+//!
+//! An [`Operator`] turns one record into any number of records. [`Then`] puts one behind another *by type*: the chain
+//! `map → filter → key_by` is one struct whose `on_record` the compiler inlines, and only whole batches pass a virtual
+//! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
+//!
+//! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
+//! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+
+mod aggregate;
+mod chain;
+mod filter;
+mod flat_map;
+pub mod harness;
+mod inspect;
+mod key_by;
+mod label;
+mod map;
+mod operator;
+mod reduce;
+mod try_map;
+
+pub use aggregate::Aggregate;
+pub use chain::{Chain, Identity, Then};
+pub use filter::Filter;
+pub use flat_map::FlatMap;
+pub use inspect::Inspect;
+pub use key_by::KeyBy;
+pub use label::{Label, Rename, take_panic_site};
+pub use map::Map;
+pub use operator::{Collector, Description, OpenOperator, Operator};
+pub use reduce::Reduce;
+pub use try_map::TryMap;
