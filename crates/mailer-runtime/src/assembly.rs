@@ -1,0 +1,155 @@
+//! From plan to tasks: opens the edges, then builds every stage of every worker from its leaves to its head.
+
+use crate::attempt::{Origin, Plan};
+use crate::edge::Capacity;
+use crate::graph::{BuildContext, EdgeShape, Erased, OpenEdge};
+use crate::job::status::RunCounters;
+use crate::shared::JobShared;
+use crate::task::{RestoredSources, Task, TaskCore};
+use mailer_core::{Error, Result, group_range};
+use mailer_planner::{NodeKind, Routing, Stage};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A task and the worker that steps it.
+pub(crate) struct Placed {
+    pub(crate) worker: u16,
+    pub(crate) task: Box<dyn Task>,
+}
+
+pub(crate) struct Assembled {
+    pub(crate) tasks: Vec<Placed>,
+    pub(crate) counters: RunCounters,
+}
+
+pub(crate) fn assemble(plan: &Plan, origin: &Origin, shared: &Arc<JobShared>) -> Result<Assembled> {
+    let edges = open_edges(plan, shared);
+    let counters = counters(plan, &edges, shared);
+    let restored = origin.manifest().map(RestoredSources::of_manifest);
+    let mut assembly = Assembly { plan, origin, shared, counters: &counters, edges, restored, source_slot: 0 };
+    let mut tasks = Vec::new();
+    for stage in &plan.physical.stages {
+        for worker in 0..stage.parallelism {
+            tasks.push(Placed { worker, task: assembly.task(stage, worker)? });
+        }
+    }
+    Ok(Assembled { tasks, counters })
+}
+
+fn open_edges(plan: &Plan, shared: &JobShared) -> Vec<OpenEdge> {
+    let open = |edge: &mailer_planner::Edge| {
+        let stages = &plan.physical.stages;
+        plan.graph.links[edge.link].open(&EdgeShape {
+            from_workers: stages[edge.from_stage].parallelism,
+            to_workers: stages[edge.to_stage].parallelism,
+            one_to_one: edge.routing == Routing::Forward,
+            capacity: capacity(edge),
+            shared,
+        })
+    };
+    plan.physical.edges.iter().map(open).collect()
+}
+
+fn capacity(edge: &mailer_planner::Edge) -> Capacity {
+    Capacity { batches: edge.capacity_batches, bytes: edge.capacity_bytes }
+}
+
+fn counters(plan: &Plan, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCounters {
+    let stage = |stage: &Stage| (stage.name.clone(), stage.parallelism, Arc::new(AtomicU64::new(0)));
+    let nodes = &plan.graph.plan.nodes;
+    let sinks = nodes.iter().filter(|node| matches!(node.kind, NodeKind::Sink { .. }));
+    let edge =
+        |(edge, open): (&mailer_planner::Edge, &OpenEdge)| (edge.name.clone(), capacity(edge), open.meters.clone());
+    RunCounters {
+        stages: plan.physical.stages.iter().map(stage).collect(),
+        sinks: sinks.map(|node| (node.name.clone(), Arc::new(AtomicU64::new(0)))).collect(),
+        edges: plan.physical.edges.iter().zip(edges).map(edge).collect(),
+        shared: Some(shared.clone()),
+    }
+}
+
+struct Assembly<'a> {
+    plan: &'a Plan,
+    origin: &'a Origin,
+    shared: &'a Arc<JobShared>,
+    counters: &'a RunCounters,
+    edges: Vec<OpenEdge>,
+    restored: Option<RestoredSources>,
+    source_slot: usize,
+}
+
+impl Assembly<'_> {
+    fn task(&mut self, stage: &Stage, worker: u16) -> Result<Box<dyn Task>> {
+        let Some(head) = stage.nodes.first().copied() else {
+            return Err(Error::internal(format!("stage {} is empty", stage.name)));
+        };
+        let root = self.node(head, stage, worker)?;
+        let inputs = self.receivers(stage, worker)?;
+        let core = self.core(stage, worker)?;
+        let cx = self.context(head, stage, worker);
+        let task = self.plan.graph.parts[head].task(&cx, core, inputs, root)?;
+        if matches!(self.plan.graph.plan.nodes[head].kind, NodeKind::Source { .. }) {
+            self.source_slot += 1;
+        }
+        Ok(task)
+    }
+
+    /// A node and, first, everything of the same stage behind it.
+    fn node(&mut self, node: usize, stage: &Stage, worker: u16) -> Result<Erased> {
+        let mut readers = Vec::new();
+        let links = self.plan.graph.plan.links.iter().enumerate().filter(|(_, link)| link.from == node);
+        for (i, link) in links {
+            readers.push(if self.plan.physical.in_stage(i) {
+                self.node(link.to, stage, worker)?
+            } else {
+                self.gate(i, worker)?
+            });
+        }
+        let cx = self.context(node, stage, worker);
+        self.plan.graph.parts[node].node(&cx, readers)
+    }
+
+    fn gate(&mut self, link: usize, worker: u16) -> Result<Erased> {
+        let edge = self.plan.physical.edges.iter().position(|edge| edge.link == link);
+        let senders = edge.and_then(|edge| self.edges[edge].senders[usize::from(worker)].take());
+        let senders = senders.ok_or_else(|| Error::internal(format!("link {link} has no senders left")))?;
+        self.plan.graph.links[link].gate(senders, worker, self.plan.settings.key_groups)
+    }
+
+    fn receivers(&mut self, stage: &Stage, worker: u16) -> Result<Vec<Erased>> {
+        let mut inputs = Vec::new();
+        for (edge, open) in self.plan.physical.edges.iter().zip(&mut self.edges) {
+            if edge.to_stage == stage.id {
+                let receivers = open.receivers[usize::from(worker)].take();
+                inputs.push(receivers.ok_or_else(|| Error::internal(format!("edge {} is taken", edge.name)))?);
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn core(&self, stage: &Stage, worker: u16) -> Result<TaskCore> {
+        let keyed = stage.nodes.iter().any(|node| !self.plan.graph.parts[*node].stateful().is_empty());
+        let groups = group_range(worker, stage.parallelism, self.plan.settings.key_groups);
+        let store = if keyed { Some(self.origin.state.store(groups)?) } else { None };
+        let name = format!("{}[{worker}]", stage.name);
+        Ok(TaskCore::new(name, store, self.origin.is_durable(), self.shared.clone()))
+    }
+
+    fn context(&self, node: usize, stage: &Stage, worker: u16) -> BuildContext<'_> {
+        BuildContext {
+            job: &self.plan.settings.job,
+            name: &self.plan.graph.plan.nodes[node].name,
+            stage: stage.id,
+            worker,
+            workers: stage.parallelism,
+            epoch: self.origin.epoch(),
+            key_groups: self.plan.settings.key_groups,
+            operators: self.origin.operators(),
+            blobs: self.origin.blobs(),
+            shared: self.shared,
+            counters: self.counters,
+            source_slot: self.source_slot,
+            restored: self.restored.as_ref(),
+        }
+    }
+}

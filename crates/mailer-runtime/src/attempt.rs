@@ -1,0 +1,244 @@
+//! One run of a job: recover, assemble the tasks, hand them to a driver.
+
+use crate::assembly::{Assembled, assemble};
+use crate::coordinator::{self, Coordinator};
+use crate::driver::Driver;
+use crate::executor::{Durable, Ended, Executor, Template};
+use crate::graph::{Graph, targets};
+use crate::job::RestartPolicy;
+use crate::job::control::JobControl;
+use crate::job::event::JobEvent;
+use crate::job::status::{JobState, RecoveryReport};
+use crate::recovery::{Matched, PlanShape, Recovered, Request, StatefulOperator, match_plan, recover};
+use crate::shared::{JobShared, Mutations};
+use mailer_checkpoint::CheckpointStorage;
+use mailer_core::{BlobRef, CheckpointId, OwnerEpoch, Result};
+use mailer_planner::{NodeKind, PhysicalPlan};
+use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Everything that is not the pipeline.
+pub(crate) struct Settings {
+    pub(crate) job: String,
+    pub(crate) workers: u16,
+    pub(crate) key_groups: u16,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) min_pause: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) tolerable_failures: u32,
+    pub(crate) keep_completed: usize,
+    pub(crate) staging_budget: usize,
+    pub(crate) edge_batches: usize,
+    pub(crate) edge_bytes: usize,
+    pub(crate) storage: Option<Box<dyn CheckpointStorage>>,
+    pub(crate) backend: Box<dyn StateBackend>,
+    pub(crate) restart: RestartPolicy,
+    pub(crate) take_over: bool,
+    pub(crate) start_fresh: bool,
+    pub(crate) allow_dropped: Vec<String>,
+    pub(crate) mutations: Mutations,
+}
+
+/// A checked pipeline, ready to run any number of times.
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) graph: Graph,
+    pub(crate) physical: PhysicalPlan,
+}
+
+/// What a run starts from.
+pub(crate) struct Origin {
+    recovered: Option<Recovered>,
+    matched: Matched,
+    pub(crate) state: Arc<dyn OpenBackend>,
+}
+
+impl Plan {
+    /// Threads of the thread driver: as many as the widest stage, never more than cores.
+    pub(crate) fn threads(&self) -> usize {
+        let widest = self.physical.stages.iter().map(|stage| stage.parallelism).max().unwrap_or(1);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        usize::from(widest).min(cores)
+    }
+
+    /// Recovers and runs to the end.
+    pub(crate) fn run(&self, driver: &mut dyn Driver, control: &Arc<JobControl>) -> Result<Ended> {
+        control.status.set_state(JobState::Starting);
+        let (reports, inbox) = mpsc::channel();
+        let sources = self.source_tasks();
+        let shared = JobShared::new(
+            sources,
+            driver.wakers(),
+            reports.clone(),
+            driver.beside(),
+            driver.clock(),
+            self.settings.staging_budget,
+            self.settings.mutations,
+        );
+        control.attach(reports);
+        let outcome = self.run_with(driver, control, &shared, inbox);
+        shared.halt();
+        let why = outcome.as_ref().err().map_or_else(|| "the job has ended".to_owned(), ToString::to_string);
+        control.detach(&why);
+        outcome
+    }
+
+    fn run_with(
+        &self,
+        driver: &mut dyn Driver,
+        control: &Arc<JobControl>,
+        shared: &Arc<JobShared>,
+        inbox: mpsc::Receiver<crate::report::Report>,
+    ) -> Result<Ended> {
+        let began = shared.clock.monotonic();
+        let origin = self.recover(shared)?;
+        let Assembled { tasks, counters } = assemble(self, &origin, shared)?;
+        fail::fail_point!("recovery-restored");
+        let report = origin.report(shared.clock.monotonic() - began);
+        control.status.start_run(counters);
+        control.status.note_recovery(report.clone());
+        control.status.set_state(JobState::Running);
+        control.emit(JobEvent::Recovered(report));
+        let fresh = origin.manifest().is_none();
+        let coordinator = self.coordinator(&origin, tasks.len(), shared);
+        let durable = origin.into_durable(self, driver.chance());
+        let mut executor = Executor::new(coordinator, inbox, shared.clone(), control.clone(), durable, tasks.len());
+        executor.start(fresh);
+        driver.run(tasks, executor, shared)
+    }
+
+    fn recover(&self, shared: &JobShared) -> Result<Origin> {
+        let settings = &self.settings;
+        let recovered = match &settings.storage {
+            None => None,
+            Some(storage) => Some(recover(
+                Request {
+                    job: &settings.job,
+                    storage: storage.as_ref(),
+                    take_over: settings.take_over,
+                    start_fresh: settings.start_fresh,
+                    allow_dropped: &settings.allow_dropped,
+                    keep_completed: settings.keep_completed,
+                    targets: targets(&self.graph, &settings.job),
+                },
+                shared,
+            )?),
+        };
+        let manifest = recovered.as_ref().and_then(|r| r.manifest.as_ref());
+        let matched = match_plan(manifest, &self.shape(), &settings.allow_dropped)?;
+        let state = self.open_state(recovered.as_ref())?;
+        Ok(Origin { recovered, matched, state })
+    }
+
+    fn open_state(&self, recovered: Option<&Recovered>) -> Result<Arc<dyn OpenBackend>> {
+        let Some(recovered) = recovered else {
+            // Nothing is ever written without checkpoints.
+            let (blobs, epoch) = (Arc::new(crate::no_blobs::NoBlobs) as _, OwnerEpoch(0));
+            return self.settings.backend.open(OpenContext { blobs, epoch, restore: None });
+        };
+        let snapshot = recovered
+            .manifest
+            .as_ref()
+            .map(|manifest| StateSnapshot { files: manifest.state_files.iter().map(blob_ref).collect() });
+        let (blobs, epoch) = (recovered.root.blobs(), recovered.root.epoch());
+        self.settings.backend.open(OpenContext { blobs, epoch, restore: snapshot.as_ref() })
+    }
+
+    fn shape(&self) -> PlanShape {
+        let mut operators = Vec::new();
+        for (i, part) in self.graph.parts.iter().enumerate() {
+            let parallelism = self.physical.stage_of(i).parallelism;
+            operators.extend(part.stateful().into_iter().map(|(name, states)| StatefulOperator {
+                name,
+                states,
+                parallelism,
+            }));
+        }
+        let is_source = |kind: &NodeKind| matches!(kind, NodeKind::Source { .. });
+        let nodes = &self.graph.plan.nodes;
+        PlanShape {
+            key_groups: self.settings.key_groups,
+            state_backend: self.settings.backend.name(),
+            sources: nodes.iter().filter(|n| is_source(&n.kind)).map(|n| n.name.clone()).collect(),
+            operators,
+        }
+    }
+
+    fn source_tasks(&self) -> usize {
+        let is_source = |stage: &&mailer_planner::Stage| {
+            let head = stage.nodes.first().map(|node| &self.graph.plan.nodes[*node].kind);
+            matches!(head, Some(NodeKind::Source { .. }))
+        };
+        self.physical.stages.iter().filter(is_source).map(|stage| usize::from(stage.parallelism)).sum()
+    }
+
+    fn coordinator(&self, origin: &Origin, tasks: usize, shared: &JobShared) -> Coordinator {
+        let settings = coordinator::Settings {
+            interval: self.settings.interval,
+            min_pause: self.settings.min_pause,
+            timeout: self.settings.timeout,
+            tolerable_failures: self.settings.tolerable_failures,
+            durable: origin.recovered.is_some(),
+            // Well before the budget stops the sources: the barrier has to travel, too.
+            staging_trigger: (self.settings.staging_budget / 2).max(1),
+            publish_deadline: origin.publish_deadline(),
+        };
+        let next_id = origin.recovered.as_ref().map_or(CheckpointId(1), |recovered| recovered.next_id);
+        Coordinator::new(settings, tasks, self.source_tasks(), next_id, shared.clock.monotonic())
+    }
+}
+
+impl Origin {
+    pub(crate) fn manifest(&self) -> Option<&mailer_checkpoint::manifest::Manifest> {
+        self.recovered.as_ref().and_then(|recovered| recovered.manifest.as_ref())
+    }
+
+    pub(crate) fn operators(&self) -> &[mailer_checkpoint::manifest::Operator] {
+        &self.matched.operators
+    }
+
+    pub(crate) fn epoch(&self) -> OwnerEpoch {
+        self.recovered.as_ref().map_or(OwnerEpoch(0), |recovered| recovered.root.epoch())
+    }
+
+    pub(crate) fn blobs(&self) -> Option<Arc<dyn mailer_core::BlobStore>> {
+        self.recovered.as_ref().map(|recovered| recovered.root.blobs())
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.recovered.is_some()
+    }
+
+    fn publish_deadline(&self) -> Option<Duration> {
+        let targets = self.recovered.iter().flat_map(|recovered| &recovered.targets);
+        targets.map(|target| crate::shared::lock(&target.publisher).publish_deadline()).min()
+    }
+
+    fn report(&self, took: Duration) -> RecoveryReport {
+        RecoveryReport {
+            from: self.manifest().map(|manifest| CheckpointId(manifest.id)),
+            rolled_forward: self.recovered.as_ref().is_some_and(|recovered| recovered.rolled_forward),
+            restored: self.matched.restored.clone(),
+            new: self.matched.new.clone(),
+            dropped: self.matched.dropped.clone(),
+            took,
+        }
+    }
+
+    fn into_durable(self, plan: &Plan, chance: crate::executor::Chance) -> Option<Durable> {
+        let Recovered { root, targets, .. } = self.recovered?;
+        let template = Template {
+            job: plan.settings.job.clone(),
+            key_groups: plan.settings.key_groups,
+            operators: self.matched.operators,
+            state_backend: plan.settings.backend.name(),
+        };
+        let keep_completed = plan.settings.keep_completed;
+        Some(Durable { root, state: self.state, targets, template, keep_completed, chance })
+    }
+}
+
+fn blob_ref(file: &mailer_checkpoint::manifest::File) -> BlobRef {
+    BlobRef { name: file.name.clone(), length: file.length, checksum: file.checksum }
+}

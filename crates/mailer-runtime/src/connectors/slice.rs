@@ -1,0 +1,119 @@
+//! A source over values in memory.
+
+use mailer_core::{
+    Batch, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, StartAt, Timestamp, WorkerContext,
+};
+use std::collections::BTreeMap;
+use std::mem::size_of;
+use std::sync::Arc;
+
+/// Reads values in memory, once. A value's timestamp is its place unless [`SliceSource::timestamps`] says otherwise.
+///
+/// With [`SliceSource::splits`] the values are dealt out to several splits, so that several workers read.
+///
+/// ```
+/// use mailer_runtime::{Collect, Env, SliceSource};
+/// let out = Collect::new();
+/// let env = Env::new("doubles");
+/// env.source("numbers", SliceSource::new(1..=3)).map(|x| x * 2).sink("out", out.clone());
+/// env.execute()?;
+/// assert_eq!(out.take(), [2, 4, 6]);
+/// # Ok::<(), mailer_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SliceSource<T> {
+    values: Arc<[T]>,
+    timestamp: Option<Arc<dyn Fn(&T) -> i64 + Send + Sync>>,
+    splits: u32,
+}
+
+impl<T: Clone + Send + Sync + 'static> SliceSource<T> {
+    /// Reads `values` as one split.
+    pub fn new(values: impl IntoIterator<Item = T>) -> Self {
+        Self { values: values.into_iter().collect(), timestamp: None, splits: 1 }
+    }
+
+    /// Takes event times, in ms since the Unix epoch, out of the values.
+    #[must_use]
+    pub fn timestamps(mut self, timestamp: impl Fn(&T) -> i64 + Send + Sync + 'static) -> Self {
+        self.timestamp = Some(Arc::new(timestamp));
+        self
+    }
+
+    /// Deals the values out to `splits` splits: value `i` belongs to split `i % splits`.
+    #[must_use]
+    pub fn splits(mut self, splits: u32) -> Self {
+        self.splits = splits.max(1);
+        self
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SourceFactory for SliceSource<T> {
+    type Source = SliceReader<T>;
+
+    fn build(&self, _context: &WorkerContext) -> Result<SliceReader<T>> {
+        Ok(SliceReader { slice: self.clone(), positions: BTreeMap::new(), turn: 0 })
+    }
+
+    fn describe(&self) -> String {
+        format!("slice of {} values", self.values.len())
+    }
+}
+
+/// The source behind [`SliceSource`].
+pub struct SliceReader<T> {
+    slice: SliceSource<T>,
+    /// Per assigned split, how many of its values have been read.
+    positions: BTreeMap<SplitId, u64>,
+    turn: usize,
+}
+
+impl<T: Clone + Send + Sync + 'static> SliceReader<T> {
+    /// The next values of one split; `false` when it is read to its end.
+    fn read(&mut self, split: &SplitId, out: &mut Batch<T>) -> bool {
+        let stride = self.slice.splits as usize;
+        let Some(position) = self.positions.get_mut(split) else { return false };
+        let first = split.index as usize + *position as usize * stride;
+        let indices = (first..self.slice.values.len()).step_by(stride).take(MAX_BATCH_RECORDS);
+        for i in indices {
+            let value = self.slice.values[i].clone();
+            let timestamp = self.slice.timestamp.as_ref().map_or(i as i64, |timestamp| timestamp(&value));
+            out.push(Record::new(Timestamp(timestamp), value));
+        }
+        *position += out.len() as u64;
+        !out.is_empty()
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
+    type Item = T;
+    type Position = u64;
+
+    fn splits(&mut self) -> Result<Vec<SplitId>> {
+        Ok((0..self.slice.splits).map(|i| SplitId::new(format!("slice-{i}"), i)).collect())
+    }
+
+    fn assign(&mut self, split: &SplitId, start: StartAt<u64>) -> Result<u64> {
+        let position = match start {
+            StartAt::Configured | StartAt::Discovered => 0,
+            StartAt::Position(position) => position,
+        };
+        self.positions.insert(split.clone(), position);
+        Ok(position)
+    }
+
+    fn poll(&mut self, out: &mut Batch<T>) -> Result<Polled> {
+        for _ in 0..self.positions.len() {
+            let Some(split) = self.positions.keys().nth(self.turn % self.positions.len()).cloned() else { break };
+            self.turn += 1;
+            if self.read(&split, out) {
+                return Ok(Polled::Records { split, bytes: out.len() * size_of::<Record<T>>() });
+            }
+        }
+        Ok(Polled::Ended)
+    }
+
+    fn position(&self, split: &SplitId) -> u64 {
+        self.positions.get(split).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,187 @@
+//! The seeded driver: one thread, every choice drawn from a seed, and a crash at any step.
+//!
+//! Equal seeds give equal runs: the next task to step, the next job beside the workers, the coordinator's turn and the
+//! clock are all drawn from the same generator.
+
+use super::{Driver, step};
+use crate::assembly::Placed;
+use crate::beside::{Beside, Job};
+use crate::executor::{Chance, Ended, Executor};
+use crate::report::Report;
+use crate::shared::{JobShared, lock};
+use crate::task::Progress;
+use mailer_core::{Clock, Error, ManualClock, Result};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::Duration;
+
+/// Steps in a row that achieve nothing before the run is called stuck.
+const STUCK: u64 = 200_000;
+/// How far the clock moves when it is its turn.
+const TICK: Duration = Duration::from_millis(1);
+
+/// splitmix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+#[derive(Clone, Debug)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// A generator that begins at `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64
+    }
+}
+
+#[derive(Default)]
+struct Queue(Mutex<Vec<Job>>);
+
+impl Beside for Queue {
+    fn spawn(&self, job: Job) {
+        lock(&self.0).push(job);
+    }
+
+    fn may_wait(&self) -> bool {
+        false
+    }
+}
+
+pub(crate) struct SeededDriver {
+    seed: Arc<Mutex<Seed>>,
+    workers: u16,
+    queue: Arc<Queue>,
+    clock: Arc<ManualClock>,
+    crash_after: Option<u64>,
+    steps: u64,
+    digest: u64,
+}
+
+impl SeededDriver {
+    /// Crashes after `crash_after` steps, where given.
+    pub(crate) fn new(seed: u64, workers: u16, crash_after: Option<u64>) -> Self {
+        Self {
+            seed: Arc::new(Mutex::new(Seed::new(seed))),
+            workers,
+            queue: Arc::default(),
+            clock: Arc::default(),
+            crash_after,
+            steps: 0,
+            digest: 0,
+        }
+    }
+
+    /// Steps made.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// A hash of every choice made: equal for equal seeds.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    fn below(&self, n: u64) -> u64 {
+        lock(&self.seed).below(n)
+    }
+
+    fn count(&mut self, choice: u64) -> bool {
+        self.steps += 1;
+        self.digest = self.digest.rotate_left(5).wrapping_mul(0x9e37_79b9).wrapping_add(choice);
+        self.crash_after.is_some_and(|limit| self.steps >= limit)
+    }
+
+    /// Runs one waiting job, any of them; `false` when there is none.
+    fn run_job(&self) -> bool {
+        let job = {
+            let mut jobs = lock(&self.queue.0);
+            if jobs.is_empty() {
+                return false;
+            }
+            let at = lock(&self.seed).below(jobs.len() as u64) as usize;
+            jobs.remove(at)
+        };
+        job();
+        true
+    }
+}
+
+impl Driver for SeededDriver {
+    fn wakers(&self) -> Vec<Waker> {
+        (0..self.workers.max(1)).map(|_| Waker::noop().clone()).collect()
+    }
+
+    fn beside(&self) -> Arc<dyn Beside> {
+        self.queue.clone()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
+    }
+
+    fn chance(&self) -> Chance {
+        let seed = self.seed.clone();
+        Box::new(move || lock(&seed).draw())
+    }
+
+    fn run(&mut self, tasks: Vec<Placed>, mut executor: Executor, shared: &Arc<JobShared>) -> Result<Ended> {
+        let mut tasks: Vec<_> = tasks.into_iter().map(|placed| placed.task).collect();
+        let mut idle = 0;
+        loop {
+            // Tasks, then one turn each for the jobs, the coordinator and the clock.
+            let choice = self.below(tasks.len() as u64 + 3);
+            if self.count(choice) {
+                lock(&self.queue.0).clear();
+                return Ok(Ended::Crashed);
+            }
+            let worked = match choice.checked_sub(tasks.len() as u64) {
+                None => step_one(&mut tasks, choice as usize, shared),
+                Some(0) => self.run_job(),
+                Some(1) => {
+                    if let Some(outcome) = executor.step(Duration::ZERO) {
+                        lock(&self.queue.0).clear();
+                        return outcome;
+                    }
+                    false
+                }
+                Some(_) => {
+                    self.clock.advance(TICK);
+                    false
+                }
+            };
+            idle = if worked { 0 } else { idle + 1 };
+            if idle > STUCK {
+                let names: Vec<_> = tasks.iter().map(|task| task.name().to_owned()).collect();
+                return Err(Error::internal(format!("stuck: nothing has moved for {STUCK} steps; running: {names:?}")));
+            }
+        }
+    }
+}
+
+fn step_one(tasks: &mut Vec<Box<dyn crate::task::Task>>, at: usize, shared: &JobShared) -> bool {
+    match step(tasks[at].as_mut()) {
+        Ok(Progress::Worked) => true,
+        Ok(Progress::Waiting) => false,
+        Ok(Progress::Finished) => {
+            tasks.remove(at);
+            shared.report(Report::TaskFinished);
+            true
+        }
+        Err(error) => {
+            tasks.remove(at);
+            shared.fail(error);
+            true
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The thread driver: symmetric workers. Worker i of every stage steps on thread i mod threads, in one loop.
+//!
+//! A thread whose tasks all wait parks on an eventcount: whoever sends to one of its rings, makes room in one, or has
+//! something to say to one of its sources wakes it, once per batch.
+
+use super::{Driver, step};
+use crate::assembly::Placed;
+use crate::beside::{Beside, Job};
+use crate::executor::{Chance, Ended, Executor};
+use crate::report::Report;
+use crate::shared::{JobShared, lock};
+use crate::task::{Progress, Task};
+use mailer_core::{Clock, Error, Result, SystemClock};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Wake, Waker};
+use std::thread::{Builder, JoinHandle, Thread};
+use std::time::Duration;
+
+/// Rounds without progress before a thread parks.
+const IDLE_ROUNDS: u32 = 16;
+/// A parked thread looks around this often without being woken: sources that follow a clock need it.
+const LONGEST_PARK: Duration = Duration::from_millis(5);
+/// The coordinator's tick.
+const TICK: Duration = Duration::from_millis(5);
+/// Threads for work that waits: snapshots of several workers and publishes of several targets go on at once.
+const BESIDE_THREADS: usize = 4;
+
+pub(crate) struct ThreadDriver {
+    signals: Vec<Arc<Signal>>,
+    pool: Arc<Pool>,
+    clock: Arc<SystemClock>,
+}
+
+impl ThreadDriver {
+    pub(crate) fn new(threads: usize) -> Result<Self> {
+        let signals = (0..threads.max(1)).map(|_| Arc::new(Signal::default())).collect();
+        Ok(Self { signals, pool: Arc::new(Pool::start(BESIDE_THREADS)?), clock: Arc::new(SystemClock::default()) })
+    }
+}
+
+impl Drop for ThreadDriver {
+    /// No job of this run may still be writing or publishing when the next run recovers.
+    fn drop(&mut self) {
+        self.pool.join();
+    }
+}
+
+impl Driver for ThreadDriver {
+    fn wakers(&self) -> Vec<Waker> {
+        self.signals.iter().map(|signal| Waker::from(signal.clone())).collect()
+    }
+
+    fn beside(&self) -> Arc<dyn Beside> {
+        self.pool.clone()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
+    }
+
+    fn chance(&self) -> Chance {
+        // Keys of RandomState come from the operating system: enough for telling lineages apart.
+        Box::new(|| RandomState::new().build_hasher().finish())
+    }
+
+    fn run(&mut self, tasks: Vec<Placed>, mut executor: Executor, shared: &Arc<JobShared>) -> Result<Ended> {
+        let mut by_thread: Vec<Vec<Box<dyn Task>>> = self.signals.iter().map(|_| Vec::new()).collect();
+        let threads = by_thread.len();
+        for Placed { worker, task } in tasks {
+            by_thread[usize::from(worker) % threads].push(task);
+        }
+        let mut workers = Vec::new();
+        for (i, tasks) in by_thread.into_iter().enumerate() {
+            let (signal, shared) = (self.signals[i].clone(), shared.clone());
+            workers.push(spawn(format!("mailer-worker-{i}"), move || work(tasks, &signal, &shared))?);
+        }
+        let outcome = loop {
+            if let Some(outcome) = executor.step(TICK) {
+                break outcome;
+            }
+        };
+        shared.halt();
+        workers.into_iter().for_each(join);
+        self.pool.join();
+        outcome
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the driver owns the threads")]
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    Builder::new().name(name).spawn(run).map_err(|e| Error::unavailable("a thread could not be started").caused_by(e))
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        tracing::error!("a thread of the engine panicked outside a task");
+    }
+}
+
+/// The loop of one thread.
+fn work(mut tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
+    signal.adopt();
+    let mut idle = 0;
+    while !tasks.is_empty() && !shared.is_halted() {
+        signal.arm();
+        if round(&mut tasks, shared) {
+            idle = 0;
+            continue;
+        }
+        idle += 1;
+        if idle < IDLE_ROUNDS {
+            std::thread::yield_now();
+        } else {
+            signal.park(LONGEST_PARK);
+        }
+    }
+}
+
+/// One step of every task; `true` when one of them worked.
+fn round(tasks: &mut Vec<Box<dyn Task>>, shared: &JobShared) -> bool {
+    let mut worked = false;
+    tasks.retain_mut(|task| match step(task.as_mut()) {
+        Ok(Progress::Worked) => {
+            worked = true;
+            true
+        }
+        Ok(Progress::Waiting) => true,
+        Ok(Progress::Finished) => {
+            shared.report(Report::TaskFinished);
+            false
+        }
+        Err(error) => {
+            shared.fail(error);
+            false
+        }
+    });
+    worked
+}
+
+const RUNNING: u8 = 0;
+const PARKED: u8 = 1;
+const NOTIFIED: u8 = 2;
+
+/// An eventcount for one thread: a wake between the last look and the park is never lost.
+#[derive(Default)]
+struct Signal {
+    state: AtomicU8,
+    thread: OnceLock<Thread>,
+}
+
+impl Signal {
+    fn adopt(&self) {
+        self.thread.get_or_init(std::thread::current);
+    }
+
+    /// Before a round: wakes from here on forbid parking after it.
+    fn arm(&self) {
+        self.state.store(RUNNING, SeqCst);
+    }
+
+    fn park(&self, longest: Duration) {
+        if self.state.compare_exchange(RUNNING, PARKED, SeqCst, SeqCst).is_ok() {
+            std::thread::park_timeout(longest);
+        }
+    }
+
+    fn notify(&self) {
+        if self.state.swap(NOTIFIED, SeqCst) == PARKED
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.notify();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notify();
+    }
+}
+
+/// A few threads that take jobs in order.
+struct Pool {
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Pool {
+    fn start(threads: usize) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel::<Job>();
+        let receiver = Arc::new(Mutex::new(receiver));
+        let start = |i| {
+            let receiver = receiver.clone();
+            spawn(format!("mailer-beside-{i}"), move || serve(&receiver))
+        };
+        let threads = (0..threads).map(start).collect::<Result<_>>()?;
+        Ok(Self { jobs: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
+    }
+
+    /// Lets the jobs handed over so far end, and no more begin.
+    fn join(&self) {
+        drop(lock(&self.jobs).take());
+        std::mem::take(&mut *lock(&self.threads)).into_iter().for_each(join);
+    }
+}
+
+impl Beside for Pool {
+    fn spawn(&self, job: Job) {
+        if let Some(jobs) = lock(&self.jobs).as_ref() {
+            let _pool_is_joined = jobs.send(job);
+        }
+    }
+
+    fn may_wait(&self) -> bool {
+        true
+    }
+}
+
+fn serve(jobs: &Mutex<mpsc::Receiver<Job>>) {
+    loop {
+        let next = lock(jobs).recv();
+        match next {
+            Ok(job) => job(),
+            Err(mpsc::RecvError) => return,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Builds manifests out of what the tasks handed in: pure.
+
+use crate::recovery::OpenTarget;
+use crate::report::SourcePositions;
+use mailer_checkpoint::manifest::{self, FORMAT_VERSION, Kind, Manifest};
+use mailer_core::{BlobRef, CheckpointId, OwnerEpoch, Segment, Timestamp};
+use mailer_state::StateSnapshot;
+use std::collections::BTreeMap;
+
+/// What is the same in every manifest of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    pub(crate) job: String,
+    pub(crate) key_groups: u16,
+    pub(crate) operators: Vec<manifest::Operator>,
+    pub(crate) state_backend: &'static str,
+}
+
+impl Template {
+    pub(crate) fn manifest(
+        &self,
+        (id, kind, nonce, created): (CheckpointId, Kind, u64, Timestamp),
+        epoch: OwnerEpoch,
+        positions: Vec<SourcePositions>,
+        state: &StateSnapshot,
+        targets: &[OpenTarget],
+        segments: Vec<Segment>,
+    ) -> Manifest {
+        Manifest {
+            format_version: FORMAT_VERSION,
+            job: self.job.clone(),
+            id: id.0,
+            epoch: epoch.0,
+            nonce,
+            kind: kind.into(),
+            created_ms: created.0,
+            key_groups: self.key_groups.into(),
+            sources: by_source(positions),
+            operators: self.operators.clone(),
+            state_backend: self.state_backend.to_owned(),
+            state_files: state.files.iter().map(file).collect(),
+            targets: targets.iter().map(target).collect(),
+            segments: in_publish_order(segments),
+        }
+    }
+}
+
+/// One entry per source, whatever the number of its workers.
+fn by_source(positions: Vec<SourcePositions>) -> Vec<manifest::Source> {
+    let mut sources: BTreeMap<String, Vec<manifest::Split>> = BTreeMap::new();
+    for SourcePositions { source, splits } in positions {
+        sources.entry(source).or_default().extend(splits);
+    }
+    let sorted = |(name, mut splits): (String, Vec<manifest::Split>)| {
+        splits.sort_by(|a, b| (a.index, &a.name).cmp(&(b.index, &b.name)));
+        manifest::Source { name, splits }
+    };
+    sources.into_iter().map(sorted).collect()
+}
+
+/// By sink, worker, sequence: the order per key holds when one worker handles a key.
+fn in_publish_order(mut segments: Vec<Segment>) -> Vec<manifest::Segment> {
+    segments.sort_by(|a, b| (&a.sink, a.worker, a.sequence).cmp(&(&b.sink, b.worker, b.sequence)));
+    let convert = |segment: Segment| manifest::Segment {
+        sink: segment.sink,
+        worker: segment.worker.into(),
+        sequence: segment.sequence,
+        records: segment.records,
+        file: file(&segment.blob),
+    };
+    segments.into_iter().map(convert).collect()
+}
+
+fn file(blob: &BlobRef) -> manifest::File {
+    manifest::File { name: blob.name.clone(), length: blob.length, checksum: blob.checksum }
+}
+
+fn target(target: &OpenTarget) -> manifest::Target {
+    let previous = target.previous;
+    manifest::Target {
+        name: target.name.0.clone(),
+        recorded: target.recorded.0.clone(),
+        sinks: target.sinks.clone(),
+        previous: manifest::Published { checkpoint: previous.checkpoint.0, nonce: previous.nonce.0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(sink: &str, worker: u16, sequence: u64) -> Segment {
+        Segment { sink: sink.into(), worker, sequence, records: 1, blob: BlobRef::of("f", &[]) }
+    }
+
+    #[test]
+    fn segments_are_published_by_sink_worker_and_sequence() {
+        let unordered = vec![segment("b", 0, 0), segment("a", 1, 0), segment("a", 0, 10), segment("a", 0, 9)];
+        let order: Vec<_> = in_publish_order(unordered).into_iter().map(|s| (s.sink, s.worker, s.sequence)).collect();
+        assert_eq!(order, [("a".into(), 0, 9), ("a".into(), 0, 10), ("a".into(), 1, 0), ("b".into(), 0, 0)]);
+    }
+
+    #[test]
+    fn the_splits_of_all_workers_come_together_under_their_source() {
+        let split = |name: &str, index| manifest::Split { name: name.into(), index, ..manifest::Split::default() };
+        let of = |split| SourcePositions { source: "s".into(), splits: vec![split] };
+        let sources = by_source(vec![of(split("s-1", 1)), of(split("s-0", 0))]);
+        assert_eq!(sources.len(), 1);
+        assert_eq!(sources[0].splits.iter().map(|s| s.index).collect::<Vec<_>>(), [0, 1]);
+    }
+}

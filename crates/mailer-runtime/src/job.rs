@@ -1,0 +1,115 @@
+//! A running job: the handle, the supervisor that restarts it, and what it tells its host.
+
+pub(crate) mod control;
+pub(crate) mod event;
+mod restart;
+pub(crate) mod status;
+
+pub use event::JobEvent;
+pub use restart::RestartPolicy;
+pub use status::{EdgeStatus, JobState, JobStatus, RecoveryReport, SinkStatus, StageStatus};
+
+use crate::attempt::Plan;
+use crate::driver::ThreadDriver;
+use crate::executor::Ended;
+use crate::report::Report;
+use control::JobControl;
+use mailer_checkpoint::manifest::Kind;
+use mailer_core::{CheckpointId, Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// How [`Job::stop`] stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Stop reading, take a last checkpoint, publish it, finish. Open windows are kept, not fired.
+    Drain,
+    /// Like [`Stop::Drain`], and the last checkpoint is kept until a person deletes it.
+    Savepoint,
+    /// At once. What came after the newest checkpoint is read again at the next start.
+    Now,
+}
+
+/// The handle of a started job. Dropping it does not stop the job.
+pub struct Job {
+    control: Arc<JobControl>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Job {
+    /// Starts the supervisor on a thread of its own.
+    pub(crate) fn start(plan: Plan, control: Arc<JobControl>) -> Result<Self> {
+        let name = format!("mailer-{}", plan.settings.job);
+        let supervised = control.clone();
+        #[expect(clippy::disallowed_methods, reason = "the job handle owns the supervisor's thread")]
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || supervise(&plan, &supervised))
+            .map_err(|e| Error::unavailable("the supervisor's thread could not be started").caused_by(e))?;
+        Ok(Self { control, thread })
+    }
+
+    /// Where the job stands now.
+    pub fn status(&self) -> JobStatus {
+        self.control.status.snapshot()
+    }
+
+    /// Takes a checkpoint now and waits until it is completed.
+    pub fn checkpoint(&self) -> Result<CheckpointId> {
+        self.control.trigger(Kind::Periodic)
+    }
+
+    /// Takes a savepoint (a checkpoint that is kept) and waits until it is completed. The job goes on.
+    pub fn savepoint(&self) -> Result<CheckpointId> {
+        self.control.trigger(Kind::Savepoint)
+    }
+
+    /// Asks the job to stop; [`Job::wait`] says when it has.
+    pub fn stop(&self, how: Stop) -> Result<()> {
+        self.control.stop(match how {
+            Stop::Drain => Report::Stop { kind: Kind::Final },
+            Stop::Savepoint => Report::Stop { kind: Kind::Savepoint },
+            Stop::Now => Report::StopNow,
+        });
+        Ok(())
+    }
+
+    /// Whether [`Job::wait`] would return at once.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for the end. `Ok` after end of input or a drain only when the last checkpoint is published.
+    pub fn wait(self) -> Result<()> {
+        self.thread.join().unwrap_or_else(|_| Err(Error::internal("the supervisor panicked")))
+    }
+}
+
+/// Runs the job, and again after every failure the restart policy allows.
+fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
+    let mut restarts = 0;
+    loop {
+        let outcome = ThreadDriver::new(plan.threads()).and_then(|mut driver| plan.run(&mut driver, control));
+        let error = match outcome {
+            Ok(ended) => {
+                control.finish(if ended == Ended::Stopped { JobState::Stopped } else { JobState::Finished }, None);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let delay = if error.kind().is_restartable() { plan.settings.restart.delay(restarts) } else { None };
+        let Some(delay) = delay.filter(|_| !control.is_stopping()) else {
+            let state = if error.kind() == ErrorKind::Blocked { JobState::Blocked } else { JobState::Failed };
+            control.finish(state, Some(&error));
+            return Err(error);
+        };
+        restarts += 1;
+        tracing::warn!(job = plan.settings.job, %error, ?delay, restarts, "restarting from the newest checkpoint");
+        control.status.note_restart(&error);
+        control.emit(JobEvent::Restarting { error: error.to_string(), delay });
+        if !control.wait_for_restart(delay) {
+            control.finish(JobState::Stopped, Some(&error));
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Between the job handle and the run behind it, which a restart replaces.
+
+use super::event::JobEvent;
+use super::status::{JobState, StatusBoard};
+use crate::coordinator::Ticket;
+use crate::report::Report;
+use crate::shared::lock;
+use mailer_checkpoint::manifest::Kind;
+use mailer_core::{CheckpointId, Error, Result};
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::time::Duration;
+
+/// Hears of everything that happens.
+pub(crate) type Listener = Arc<dyn Fn(&JobEvent) + Send + Sync>;
+
+pub(crate) struct JobControl {
+    pub(crate) status: StatusBoard,
+    listener: Option<Listener>,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    reports: Option<mpsc::Sender<Report>>,
+    /// The stop that was asked for; `StopNow` wins.
+    stop: Option<StopRequest>,
+    next_ticket: Ticket,
+    answers: HashMap<Ticket, Option<Result<CheckpointId>>>,
+    finished: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum StopRequest {
+    AtCheckpoint(Kind),
+    Now,
+}
+
+impl JobControl {
+    pub(crate) fn new(job: &str, listener: Option<Listener>) -> Arc<Self> {
+        Arc::new(Self {
+            status: StatusBoard::new(job),
+            listener,
+            inner: Mutex::new(Inner::default()),
+            changed: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn emit(&self, event: JobEvent) {
+        tracing::info!(?event, "job event");
+        if let Some(listener) = &self.listener {
+            listener(&event);
+        }
+    }
+
+    /// A new run listens now; a stop asked for before it counts for it too.
+    pub(crate) fn attach(&self, reports: mpsc::Sender<Report>) {
+        let mut inner = lock(&self.inner);
+        if let Some(stop) = inner.stop {
+            let _run_has_ended = reports.send(stop.report());
+        }
+        inner.reports = Some(reports);
+    }
+
+    /// The run has ended: who waits for one of its checkpoints is told so.
+    pub(crate) fn detach(&self, why: &str) {
+        let mut inner = lock(&self.inner);
+        inner.reports = None;
+        for answer in inner.answers.values_mut().filter(|answer| answer.is_none()) {
+            *answer = Some(Err(Error::unavailable(format!("the checkpoint was not completed: {why}"))));
+        }
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn answer(&self, ticket: Ticket, result: Result<CheckpointId>) {
+        if let Some(answer) = lock(&self.inner).answers.get_mut(&ticket) {
+            *answer = Some(result);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Asks for a checkpoint and waits for its completion.
+    pub(crate) fn trigger(&self, kind: Kind) -> Result<CheckpointId> {
+        let mut inner = lock(&self.inner);
+        let ticket = inner.next_ticket;
+        inner.next_ticket += 1;
+        let Some(reports) = &inner.reports else {
+            return Err(Error::unavailable("the job is not running now"));
+        };
+        let _run_has_ended = reports.send(Report::Trigger { kind, ticket });
+        inner.answers.insert(ticket, None);
+        loop {
+            if let Some(Some(_)) = inner.answers.get(&ticket)
+                && let Some(Some(answer)) = inner.answers.remove(&ticket)
+            {
+                return answer;
+            }
+            inner = self.changed.wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    pub(crate) fn stop(&self, report: Report) {
+        let mut inner = lock(&self.inner);
+        let request = match report {
+            Report::Stop { kind } => StopRequest::AtCheckpoint(kind),
+            _ => StopRequest::Now,
+        };
+        if inner.stop != Some(StopRequest::Now) {
+            inner.stop = Some(request);
+        }
+        if let Some(reports) = &inner.reports {
+            let _run_has_ended = reports.send(report);
+        }
+        if !inner.finished {
+            self.status.set_state(JobState::Stopping);
+        }
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        lock(&self.inner).stop.is_some()
+    }
+
+    /// Waits out a restart delay; `false` when the job was told to stop meanwhile.
+    pub(crate) fn wait_for_restart(&self, delay: Duration) -> bool {
+        let inner = lock(&self.inner);
+        let (inner, _) = self
+            .changed
+            .wait_timeout_while(inner, delay, |inner| inner.stop.is_none())
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        inner.stop.is_none()
+    }
+
+    pub(crate) fn finish(&self, state: JobState, error: Option<&Error>) {
+        lock(&self.inner).finished = true;
+        self.status.finish(state, error);
+        self.detach("the job has ended");
+    }
+}
+
+impl StopRequest {
+    fn report(self) -> Report {
+        match self {
+            StopRequest::AtCheckpoint(kind) => Report::Stop { kind },
+            StopRequest::Now => Report::StopNow,
+        }
+    }
+}

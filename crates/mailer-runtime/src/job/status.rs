@@ -1,0 +1,243 @@
+//! Where a job stands, for people and for tests. Counters are updated per batch.
+
+use crate::edge::{Capacity, Meter};
+use crate::shared::{JobShared, lock};
+use mailer_core::{CheckpointId, Error};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What a job is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// Recovering, or building its tasks.
+    Starting,
+    /// Tasks run.
+    Running,
+    /// A stop was asked for.
+    Stopping,
+    /// Waiting for the restart delay.
+    Restarting,
+    /// Ended by itself or by a drain; everything is published.
+    Finished,
+    /// Stopped at once.
+    Stopped,
+    /// Ended by an error.
+    Failed,
+    /// A target will never take what was decided; a person must repair it. See [`JobStatus::error`].
+    Blocked,
+}
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The checkpoint the run started from; `None` for a fresh start.
+    pub from: Option<CheckpointId>,
+    /// Its output had been decided but was not known to be visible; it is now.
+    pub rolled_forward: bool,
+    /// Sources and operators whose state was found.
+    pub restored: Vec<String>,
+    /// Those that begin empty.
+    pub new: Vec<String>,
+    /// State in the checkpoint that the program does not use any more.
+    pub dropped: Vec<String>,
+    /// From the lock to tasks ready to run.
+    pub took: Duration,
+}
+
+/// A stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageStatus {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its workers.
+    pub workers: u16,
+    /// Records taken in.
+    pub records: u64,
+}
+
+/// A sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkStatus {
+    /// The author's name.
+    pub name: String,
+    /// Records accepted (staged, for an exactly-once sink).
+    pub records: u64,
+}
+
+/// An edge: all rings between two stages together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeStatus {
+    /// `from→to`.
+    pub name: String,
+    /// Elements queued.
+    pub batches: usize,
+    /// Bytes queued.
+    pub bytes: usize,
+    /// Most bytes it may queue.
+    pub capacity_bytes: usize,
+    /// How often a sender was refused.
+    pub refused: u64,
+}
+
+/// A picture of a job.
+#[derive(Clone, Debug)]
+pub struct JobStatus {
+    /// The job.
+    pub job: String,
+    /// What it is doing.
+    pub state: JobState,
+    /// Starts after a failure.
+    pub restarts: u32,
+    /// What the last start found.
+    pub recovery: Option<RecoveryReport>,
+    /// The coordinator's phase: idle, aligning, linking, linked, preparing, over.
+    pub phase: &'static str,
+    /// The checkpoint being published.
+    pub publishing: Option<CheckpointId>,
+    /// The newest completed checkpoint.
+    pub last_completed: Option<CheckpointId>,
+    /// Checkpoints completed since the job was started.
+    pub completed: u64,
+    /// Checkpoints that failed.
+    pub failed: u64,
+    /// Intervals that passed while a checkpoint was under way.
+    pub skipped: u64,
+    /// Bytes staged for the next barrier.
+    pub staged_bytes: usize,
+    /// Stages in plan order.
+    pub stages: Vec<StageStatus>,
+    /// Sinks in plan order.
+    pub sinks: Vec<SinkStatus>,
+    /// Edges in plan order.
+    pub edges: Vec<EdgeStatus>,
+    /// The last error.
+    pub error: Option<String>,
+}
+
+/// Counters of one run, shared with its tasks.
+#[derive(Default)]
+pub(crate) struct RunCounters {
+    pub(crate) stages: Vec<(String, u16, Arc<AtomicU64>)>,
+    pub(crate) sinks: Vec<(String, Arc<AtomicU64>)>,
+    pub(crate) edges: Vec<(String, Capacity, Vec<Arc<Meter>>)>,
+    pub(crate) shared: Option<Arc<JobShared>>,
+}
+
+pub(crate) struct StatusBoard(Mutex<Board>);
+
+struct Board {
+    status: JobStatus,
+    run: RunCounters,
+}
+
+impl StatusBoard {
+    pub(crate) fn new(job: &str) -> Self {
+        let status = JobStatus {
+            job: job.to_owned(),
+            state: JobState::Starting,
+            restarts: 0,
+            recovery: None,
+            phase: "idle",
+            publishing: None,
+            last_completed: None,
+            completed: 0,
+            failed: 0,
+            skipped: 0,
+            staged_bytes: 0,
+            stages: Vec::new(),
+            sinks: Vec::new(),
+            edges: Vec::new(),
+            error: None,
+        };
+        Self(Mutex::new(Board { status, run: RunCounters::default() }))
+    }
+
+    pub(crate) fn snapshot(&self) -> JobStatus {
+        let board = lock(&self.0);
+        let mut status = board.status.clone();
+        board.run.read_into(&mut status);
+        status
+    }
+
+    pub(crate) fn start_run(&self, run: RunCounters) {
+        lock(&self.0).run = run;
+    }
+
+    pub(crate) fn note_recovery(&self, report: RecoveryReport) {
+        let mut board = lock(&self.0);
+        board.status.last_completed = report.from;
+        board.status.recovery = Some(report);
+    }
+
+    pub(crate) fn set_state(&self, state: JobState) {
+        lock(&self.0).status.state = state;
+    }
+
+    pub(crate) fn note_phase(&self, phase: &'static str, publishing: Option<CheckpointId>) {
+        let mut board = lock(&self.0);
+        board.status.phase = phase;
+        board.status.publishing = publishing;
+    }
+
+    pub(crate) fn note_completed(&self, id: CheckpointId) {
+        let mut board = lock(&self.0);
+        board.status.completed += 1;
+        board.status.last_completed = Some(id);
+    }
+
+    pub(crate) fn count_failed(&self) {
+        lock(&self.0).status.failed += 1;
+    }
+
+    pub(crate) fn count_skipped(&self) {
+        lock(&self.0).status.skipped += 1;
+    }
+
+    pub(crate) fn note_restart(&self, error: &Error) {
+        let mut board = lock(&self.0);
+        board.status.restarts += 1;
+        board.status.state = JobState::Restarting;
+        board.status.error = Some(error.to_string());
+    }
+
+    /// The end: the last counts are kept, the run itself is let go.
+    pub(crate) fn finish(&self, state: JobState, error: Option<&Error>) {
+        let mut board = lock(&self.0);
+        let run = std::mem::take(&mut board.run);
+        run.read_into(&mut board.status);
+        board.status.state = state;
+        if let Some(error) = error {
+            board.status.error = Some(error.to_string());
+        }
+    }
+}
+
+impl RunCounters {
+    fn read_into(&self, status: &mut JobStatus) {
+        let Some(shared) = &self.shared else { return };
+        status.staged_bytes = shared.staged.bytes();
+        let stage = |(name, workers, records): &(String, u16, Arc<AtomicU64>)| StageStatus {
+            name: name.clone(),
+            workers: *workers,
+            records: records.load(Relaxed),
+        };
+        status.stages = self.stages.iter().map(stage).collect();
+        let sink = |(name, records): &(String, Arc<AtomicU64>)| SinkStatus {
+            name: name.clone(),
+            records: records.load(Relaxed),
+        };
+        status.sinks = self.sinks.iter().map(sink).collect();
+        status.edges = self.edges.iter().map(edge_status).collect();
+    }
+}
+
+fn edge_status((name, capacity, meters): &(String, Capacity, Vec<Arc<Meter>>)) -> EdgeStatus {
+    EdgeStatus {
+        name: name.clone(),
+        batches: meters.iter().map(|meter| meter.batches.load(Relaxed)).sum(),
+        bytes: meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
+        capacity_bytes: capacity.bytes * meters.len(),
+        refused: meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
+    }
+}

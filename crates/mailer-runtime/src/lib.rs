@@ -1,0 +1,78 @@
+//! **Mailer** is an embeddable stream processing engine: keyed state, barrier checkpoints and exactly-once sinks inside
+//! one ordinary process. This crate is its front door; connectors and other state backends are crates beside it.
+//!
+//! It is not a cluster, not a database and not a SQL engine; it needs no server and no runtime of its own.
+//!
+//! ```
+//! use mailer_runtime::{Collect, Env, FileStorage, SliceSource};
+//! use std::time::Duration;
+//!
+//! # let folder = std::env::temp_dir().join(format!("mailer-doc-{}", std::process::id()));
+//! let words = "the quick brown fox jumps over the lazy dog the end";
+//! let counts = Collect::new();
+//!
+//! let env = Env::new("word-count").checkpointing(Duration::from_secs(30), FileStorage::new(&folder));
+//! env.source("words", SliceSource::new(words.split(' ').map(String::from)))
+//!     .map(|word| (word, 1u64))
+//!     .key_by(|(word, _)| word.clone())
+//!     .partitions(2)
+//!     .reduce("counts", |count, one| count.1 += one.1)
+//!     .filter(|(_, count)| *count > 2)
+//!     .sink("out", counts.clone());
+//! println!("{}", env.explain()?);
+//! env.execute()?;
+//!
+//! assert_eq!(counts.take(), [("the".to_string(), 3)]);
+//! # std::fs::remove_dir_all(folder).ok();
+//! # Ok::<(), mailer_runtime::Error>(())
+//! ```
+//!
+//! - [`Env`] holds what a job runs with; [`Env::source`] begins a [`Stream`].
+//! - [`Stream`] and [`KeyedStream`] are how a pipeline is written; [`Stream::sink`] ends it.
+//! - [`Env::execute`] runs it, [`Env::start`] gives a [`Job`] to watch, checkpoint, drain and stop.
+//! - [`testing`] runs a pipeline under a seed, with crashes.
+//!
+//! | configuration | after a crash |
+//! |---|---|
+//! | no checkpointing | starts again at the configured start: records may be lost (latest) or repeated (earliest) |
+//! | checkpointing, plain sinks | state is exact; records since the last checkpoint are written again |
+//! | checkpointing, replayable source, exactly-once sinks | output is visible once; state, positions and output agree |
+
+mod assembly;
+mod attempt;
+mod beside;
+mod connect;
+mod connectors;
+mod coordinator;
+mod driver;
+mod edge;
+mod env;
+mod executor;
+mod graph;
+mod input_gate;
+mod job;
+mod no_blobs;
+mod node;
+mod output_gate;
+mod publish;
+mod recovery;
+mod report;
+mod shared;
+mod stream;
+mod task;
+pub mod testing;
+
+pub use connect::{AtLeastOnce, ExactlyOnce, IntoSink};
+pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
+pub use env::Env;
+pub use job::{
+    EdgeStatus, Job, JobEvent, JobState, JobStatus, RecoveryReport, RestartPolicy, SinkStatus, StageStatus, Stop,
+};
+pub use mailer_checkpoint::FileStorage;
+pub use mailer_core::{
+    CheckpointId, Error, ErrorKind, Key, Keyed, Record, Result, Sink, SinkFactory, Source, SourceFactory, Timestamp,
+    Watermark,
+};
+pub use mailer_operators::{Collector, Operator};
+pub use mailer_state_memory::MemoryBackend;
+pub use stream::{KeyedChain, KeyedStream, Stream};

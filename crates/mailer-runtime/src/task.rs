@@ -1,0 +1,86 @@
+//! Tasks: running stages. One method, `step()`, that never waits; who calls it is the driver's business.
+
+mod source;
+mod stage;
+
+pub(crate) use source::{RestoredSources, SourcePlace, SourceTask};
+pub(crate) use stage::StageTask;
+
+use crate::node::{PartJob, TaskContext};
+use crate::report::{PartDone, PartFailed, Report, SourcePositions};
+use crate::shared::JobShared;
+use mailer_core::{Barrier, Result};
+use mailer_state::StateStore;
+use std::sync::Arc;
+
+/// What a step achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Worked,
+    Waiting,
+    Finished,
+}
+
+pub(crate) trait Task: Send {
+    /// `stage[worker]`, for messages.
+    fn name(&self) -> &str;
+    fn step(&mut self) -> Result<Progress>;
+    /// Where the batch in hand came from, for the message of a panic.
+    fn origin(&self) -> String;
+}
+
+/// What every task has, whatever its input.
+pub(crate) struct TaskCore {
+    pub(crate) name: String,
+    pub(crate) context: TaskContext,
+    pub(crate) keyed: bool,
+    pub(crate) durable: bool,
+    pub(crate) shared: Arc<JobShared>,
+}
+
+impl TaskCore {
+    pub(crate) fn new(name: String, store: Option<Box<dyn StateStore>>, durable: bool, shared: Arc<JobShared>) -> Self {
+        let keyed = store.is_some();
+        let store = store.unwrap_or_else(|| Box::new(crate::node::NoStore));
+        let context = TaskContext { store, bytes_per_record: 0, jobs: Vec::new() };
+        Self { name, context, keyed, durable, shared }
+    }
+
+    /// Reports the snapshot of `barrier` and starts its jobs. The nodes have handled the barrier already.
+    fn hand_in(&mut self, barrier: Barrier, positions: Option<SourcePositions>) -> Result<()> {
+        if self.keyed && self.durable {
+            let job = self.context.store.snapshot(barrier.checkpoint)?;
+            self.context.jobs.push(PartJob::State(job));
+        }
+        let jobs = std::mem::take(&mut self.context.jobs);
+        let id = barrier.checkpoint;
+        self.shared.report(Report::Snapshot { id, positions, parts: jobs.len() });
+        for job in jobs {
+            self.spawn(barrier, job);
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, barrier: Barrier, job: PartJob) {
+        let shared = self.shared.clone();
+        let id = barrier.checkpoint;
+        self.shared.beside.spawn(Box::new(move || {
+            let result = run_part(job, &shared);
+            shared.report(Report::Part { id, result });
+        }));
+    }
+}
+
+fn run_part(job: PartJob, shared: &JobShared) -> Result<PartDone, PartFailed> {
+    fail::fail_point!("snapshot-part");
+    match job {
+        PartJob::State(job) => job().map(PartDone::State).map_err(|error| PartFailed { error, lost: false }),
+        PartJob::Flush(job) => job().map(|()| PartDone::Flushed).map_err(|error| PartFailed { error, lost: true }),
+        PartJob::Seal { job, bytes } => {
+            let sealed = job();
+            shared.staged.remove(bytes);
+            shared.wake_all();
+            sealed.map(PartDone::Sealed).map_err(|error| PartFailed { error, lost: true })
+        }
+    }
+}
