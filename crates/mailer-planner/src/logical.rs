@@ -1,0 +1,89 @@
+//! What the author asked for, as data.
+
+/// The pipeline as written: nodes and the links between them, in the order they were made.
+#[derive(Clone, Debug, Default)]
+pub struct LogicalPlan {
+    /// The job's name.
+    pub job: String,
+    /// Whether checkpoints are taken.
+    pub checkpointing: bool,
+    /// Nodes; links refer to them by place.
+    pub nodes: Vec<Node>,
+    /// Links.
+    pub links: Vec<Link>,
+}
+
+/// A source, a chain of fused operators, or a sink.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The author's name for sources and sinks; for a chain, its operators' labels joined with ` → `.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Workers, where the author said so.
+    pub parallelism: Option<u16>,
+    /// One line about the connector; empty for chains.
+    pub description: String,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum NodeKind {
+    /// Reads splits.
+    Source {
+        /// It honours positions out of a checkpoint.
+        replayable: bool,
+    },
+    /// Operators fused by type.
+    Chain {
+        /// In order.
+        operators: Vec<OperatorInfo>,
+    },
+    /// Writes out.
+    Sink {
+        /// What it promises.
+        delivery: Delivery,
+    },
+}
+
+/// One operator of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorInfo {
+    /// `map`, `filter`, `reduce`, …
+    pub kind: &'static str,
+    /// The author's name, where given; always for a stateful one.
+    pub name: Option<String>,
+    /// It keeps keyed state under its name.
+    pub stateful: bool,
+}
+
+/// What a sink promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Written again after a crash.
+    AtLeastOnce,
+    /// Staged and published with the checkpoint.
+    ExactlyOnce,
+}
+
+/// Records flow from one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Place of the sender.
+    pub from: usize,
+    /// Place of the receiver.
+    pub to: usize,
+    /// How records find their worker.
+    pub routing: Routing,
+}
+
+/// How records find the worker that handles them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Routing {
+    /// To the same worker.
+    Forward,
+    /// To the owner of the key group.
+    Hash,
+    /// Batch by batch in turn.
+    Rebalance,
+}
