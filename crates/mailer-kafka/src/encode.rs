@@ -1,0 +1,209 @@
+//! From items to bytes: the formats both sinks share.
+
+use crate::record::{Headers, OutRecord};
+use bytes::{Bytes, BytesMut};
+use mailer_core::{Error, Record, Result};
+use serde::Serialize;
+use std::fmt;
+
+/// Turns an item into the parts of a Kafka record.
+pub trait Encode<T>: Clone + Send + Sync + 'static {
+    /// Fills `out`, which is empty: no key, no value.
+    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()>;
+}
+
+/// The parts of a record being encoded; its buffers are used again for the next one.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    has_key: bool,
+    has_value: bool,
+    timestamp: i64,
+    headers: Headers,
+    partition: Option<i32>,
+}
+
+impl Encoded {
+    /// Empties it for a record at `timestamp`.
+    pub(crate) fn begin(&mut self, timestamp: i64) {
+        self.key.clear();
+        self.value.clear();
+        self.headers.clear();
+        (self.has_key, self.has_value, self.partition, self.timestamp) = (false, false, None, timestamp);
+    }
+
+    /// Gives the record a key and returns the buffer to write it into.
+    pub fn write_key(&mut self) -> &mut Vec<u8> {
+        self.has_key = true;
+        &mut self.key
+    }
+
+    /// Gives the record a value and returns the buffer to write it into.
+    pub fn write_value(&mut self) -> &mut Vec<u8> {
+        self.has_value = true;
+        &mut self.value
+    }
+
+    /// Takes over everything a whole record says.
+    pub fn copy(&mut self, record: OutRecord) {
+        if let Some(key) = &record.key {
+            self.write_key().extend_from_slice(key);
+        }
+        if let Some(value) = &record.value {
+            self.write_value().extend_from_slice(value);
+        }
+        self.timestamp = record.timestamp.unwrap_or(self.timestamp);
+        self.headers = record.headers;
+        self.partition = record.partition;
+    }
+
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.has_key.then_some(&self.key)
+    }
+
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        self.has_value.then_some(&self.value)
+    }
+
+    pub(crate) fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    pub(crate) fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    pub(crate) fn partition(&self) -> Option<i32> {
+        self.partition
+    }
+
+    /// Payload bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.as_ref().map_or(0, Bytes::len));
+        self.key.len() + self.value.len() + headers.sum::<usize>()
+    }
+
+    /// The record with its bytes in `arena`, from which many records are cut.
+    pub(crate) fn freeze(&self, arena: &mut BytesMut) -> OutRecord {
+        let mut cut = |part: &[u8]| {
+            arena.extend_from_slice(part);
+            arena.split().freeze()
+        };
+        let (key, value) = (self.key().map(&mut cut), self.value().map(&mut cut));
+        let headers = self.headers.clone();
+        OutRecord { key, value, timestamp: Some(self.timestamp), headers, partition: self.partition }
+    }
+}
+
+/// No format was chosen yet: call `json`, `bytes` or `encode` on the sink.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unformatted;
+
+/// The value as JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsJson;
+
+impl<T: Serialize> Encode<T> for AsJson {
+    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
+        serde_json::to_writer(out.write_value(), &record.value)
+            .map_err(|e| Error::user_function("a value could not be written as JSON").caused_by(e))
+    }
+}
+
+/// The value's own bytes: strings, byte vectors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsBytes;
+
+impl<T: AsRef<[u8]>> Encode<T> for AsBytes {
+    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
+        out.write_value().extend_from_slice(record.value.as_ref());
+        Ok(())
+    }
+}
+
+/// A function of the user that makes whole records.
+#[derive(Clone, Copy)]
+pub struct Custom<F>(pub(crate) F);
+
+impl<F> fmt::Debug for Custom<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Custom")
+    }
+}
+
+impl<T, F> Encode<T> for Custom<F>
+where
+    F: Fn(&Record<T>) -> Result<OutRecord> + Clone + Send + Sync + 'static,
+{
+    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
+        out.copy((self.0)(record)?);
+        Ok(())
+    }
+}
+
+/// Another format, with a key.
+#[derive(Clone, Copy)]
+pub struct WithKey<E, F> {
+    pub(crate) encode: E,
+    pub(crate) key: F,
+}
+
+impl<E: fmt::Debug, F> fmt::Debug for WithKey<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WithKey({:?})", self.encode)
+    }
+}
+
+impl<T, K, E, F> Encode<T> for WithKey<E, F>
+where
+    K: AsRef<[u8]>,
+    E: Encode<T>,
+    F: Fn(&T) -> K + Clone + Send + Sync + 'static,
+{
+    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
+        self.encode.encode(record, out)?;
+        let key = out.write_key();
+        key.clear();
+        key.extend_from_slice((self.key)(&record.value).as_ref());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mailer_core::Timestamp;
+
+    fn encoded<T>(encode: &impl Encode<T>, value: T) -> OutRecord {
+        let mut out = Encoded::default();
+        out.begin(5);
+        encode.encode(&Record::new(Timestamp(5), value), &mut out).unwrap();
+        out.freeze(&mut BytesMut::new())
+    }
+
+    #[test]
+    fn json_with_a_key() {
+        let format = WithKey { encode: AsJson, key: |pair: &(String, u32)| pair.0.clone() };
+        let record = encoded(&format, ("alice".to_owned(), 7));
+        assert_eq!(record, OutRecord { timestamp: Some(5), ..OutRecord::value(r#"["alice",7]"#).with_key("alice") });
+    }
+
+    #[test]
+    fn a_custom_record_is_taken_whole() {
+        let custom = Custom(|_: &Record<u32>| {
+            Ok(OutRecord { partition: Some(3), ..OutRecord::tombstone("k").with_header("h", "x") })
+        });
+        let record = encoded(&custom, 1);
+        assert_eq!((record.value, record.partition), (None, Some(3)));
+        assert_eq!(record.headers, [("h".to_owned(), Some(Bytes::from("x")))]);
+    }
+
+    #[test]
+    fn buffers_forget_the_record_before() {
+        let mut out = Encoded::default();
+        out.write_key().extend_from_slice(b"old");
+        out.begin(0);
+        assert_eq!((out.key(), out.value()), (None, None));
+    }
+}

@@ -1,0 +1,51 @@
+//! Kafka for Mailer: a replayable source, an idempotent sink, and an exactly-once sink.
+//!
+//! - [`KafkaSource`] reads the partitions of one or several topics. The engine assigns them and keeps their positions in
+//!   its checkpoints; there is no consumer group. Only committed records are read.
+//! - [`KafkaSink`] writes at least once: idempotent, acknowledged by all replicas in sync before a checkpoint completes.
+//! - [`TransactionalKafkaSink`] writes exactly once: output is staged with the checkpoint and published in one short
+//!   transaction that also carries a marker record. After a crash the marker says what was published.
+//!
+//! What it is not: a general Kafka client. It creates no topic but its marker topic (`__mailer_marker.<job>`), knows no
+//! schema registry, and balances no group; for concurrent consumption by key see `mailer-parallel-consumer`.
+//!
+//! ```
+//! use mailer_kafka::{KafkaSource, Start, TransactionalKafkaSink};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Deserialize)]
+//! struct Order { user: String, total: f64 }
+//! #[derive(Serialize)]
+//! struct Total { user: String, total: f64 }
+//!
+//! let orders = KafkaSource::new("localhost:9092", "orders").start(Start::Earliest).json::<Order>();
+//! let totals = TransactionalKafkaSink::new("localhost:9092", "totals", "order-totals")
+//!     .option("compression.type", "zstd")
+//!     .json()
+//!     .key(|total: &Total| total.user.clone());
+//! ```
+//!
+//! Both go to `mailer-runtime`: a source where a stream begins, a sink where it ends.
+//!
+//! Inside: everything above the private module `client` is written against it and knows no client library; tokio runs on
+//! two threads of its own (`runtime`), and the data path meets it only at bounded queues.
+
+mod client;
+mod connection;
+mod encode;
+mod options;
+mod partitioner;
+mod record;
+mod runtime;
+mod sink;
+mod source;
+mod topics;
+mod transactional;
+
+pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+pub use record::{Headers, KafkaRecord, OutRecord};
+pub use sink::{KafkaSink, KafkaWriter};
+pub use source::{
+    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,
+};
+pub use transactional::{KafkaStager, TransactionalKafkaSink};

@@ -1,0 +1,195 @@
+//! The at-least-once sink: idempotent writing, acknowledged by all replicas in sync, before a checkpoint completes.
+
+mod pump;
+
+use crate::client::{Client, WriterSettings};
+use crate::connection::Connection;
+use crate::encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+use crate::options::Role;
+use crate::record::OutRecord;
+use crate::runtime::Io;
+use crate::topics;
+use bytes::BytesMut;
+use mailer_core::{Batch, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
+use pump::Pump;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes the worker may be ahead of the brokers.
+const IN_FLIGHT: usize = 16 << 20;
+/// Records are cut out of allocations of this size.
+const ARENA: usize = 64 << 10;
+
+/// Writes records to a topic, at least once: after a crash, those since the last checkpoint are written again.
+///
+/// ```
+/// use mailer_kafka::KafkaSink;
+/// #[derive(serde::Serialize)]
+/// struct Total { user: String, total: f64 }
+///
+/// let totals = KafkaSink::new("localhost:9092", "totals").json().key(|total: &Total| total.user.clone());
+/// ```
+///
+/// Event time becomes the record's timestamp. Records with a key go to the partition the Java client would choose.
+#[derive(Clone, Debug)]
+pub struct KafkaSink<E = Unformatted> {
+    connection: Connection,
+    topic: String,
+    in_flight: usize,
+    encode: E,
+}
+
+impl KafkaSink {
+    /// Writes to `topic`; choose a format next: [`KafkaSink::json`], [`KafkaSink::bytes`] or [`KafkaSink::encode`].
+    pub fn new(bootstrap: impl Into<String>, topic: impl Into<String>) -> Self {
+        Self { connection: Connection::new(bootstrap), topic: topic.into(), in_flight: IN_FLIGHT, encode: Unformatted }
+    }
+}
+
+impl<E> KafkaSink<E> {
+    /// Values are written as JSON.
+    pub fn json(self) -> KafkaSink<AsJson> {
+        self.with(AsJson)
+    }
+
+    /// Values are written as they are: strings, byte vectors.
+    pub fn bytes(self) -> KafkaSink<AsBytes> {
+        self.with(AsBytes)
+    }
+
+    /// `encode` makes the whole record: key, value, headers, timestamp, partition.
+    pub fn encode<T, F>(self, encode: F) -> KafkaSink<Custom<F>>
+    where
+        F: Fn(&Record<T>) -> Result<OutRecord> + Clone + Send + Sync + 'static,
+    {
+        self.with(Custom(encode))
+    }
+
+    /// Gives every record a key.
+    pub fn key<T, K, F>(self, key: F) -> KafkaSink<WithKey<E, F>>
+    where
+        K: AsRef<[u8]>,
+        F: Fn(&T) -> K + Clone + Send + Sync + 'static,
+    {
+        let Self { connection, topic, in_flight, encode } = self;
+        KafkaSink { connection, topic, in_flight, encode: WithKey { encode, key } }
+    }
+
+    /// The client id brokers see in their logs and quotas. Default: `mailer`.
+    #[must_use]
+    pub fn client_id(mut self, id: impl Into<String>) -> Self {
+        self.connection.client_id = id.into();
+        self
+    }
+
+    /// How long one request may take, and how long the start waits for a broker. Default: 30 s.
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.connection.request_timeout = timeout;
+        self
+    }
+
+    /// Bytes that may be unacknowledged, per worker; beyond it the pipeline waits. Default: 16 MiB.
+    #[must_use]
+    pub fn max_in_flight_bytes(mut self, bytes: usize) -> Self {
+        self.in_flight = bytes;
+        self
+    }
+
+    /// Passes a Kafka property through, e.g. `compression.type`. Unknown names, and names a setter owns, are refused
+    /// when the job starts.
+    #[must_use]
+    pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.connection.set(key, value);
+        self
+    }
+
+    fn with<F>(self, encode: F) -> KafkaSink<F> {
+        KafkaSink { connection: self.connection, topic: self.topic, in_flight: self.in_flight, encode }
+    }
+}
+
+impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
+    type Sink = KafkaWriter<T, E>;
+
+    fn build(&self, context: &WorkerContext) -> Result<KafkaWriter<T, E>> {
+        self.connection.check(Role::Sink)?;
+        let settings = WriterSettings::of(&self.connection)?;
+        let io = Io::shared()?;
+        let (connection, topic) = (self.connection.clone(), self.topic.clone());
+        let writer = io.wait(async move {
+            let client = Client::connect(&connection).await?;
+            let doing = |what: &str| format!("{what} Kafka topic \"{topic}\"");
+            let found = client.topic(&topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
+            found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
+            client.writer(&settings).await.map_err(|failure| failure.into_error(doing("making a producer for")))
+        })?;
+        let pump = Pump::start(io, writer, self.topic.clone(), self.in_flight, context.waker.clone());
+        Ok(KafkaWriter::new(self.encode.clone(), pump))
+    }
+
+    fn describe(&self) -> String {
+        format!("kafka {}@{}", self.topic, self.connection.bootstrap)
+    }
+}
+
+/// Writes the records of one worker. Made by [`KafkaSink`].
+pub struct KafkaWriter<T, E> {
+    encode: E,
+    scratch: Encoded,
+    arena: BytesMut,
+    pump: Arc<Pump>,
+    item: PhantomData<fn(T)>,
+}
+
+impl<T, E> KafkaWriter<T, E> {
+    fn new(encode: E, pump: Arc<Pump>) -> Self {
+        Self { encode, scratch: Encoded::default(), arena: BytesMut::new(), pump, item: PhantomData }
+    }
+}
+
+impl<T, E: Encode<T>> KafkaWriter<T, E> {
+    fn freeze(&mut self, record: &Record<T>) -> Result<OutRecord> {
+        self.scratch.begin(record.timestamp.0);
+        self.encode.encode(record, &mut self.scratch)?;
+        if self.arena.capacity() < self.scratch.bytes() {
+            self.arena = BytesMut::with_capacity(ARENA.max(self.scratch.bytes()));
+        }
+        Ok(self.scratch.freeze(&mut self.arena))
+    }
+}
+
+impl<T: Send + 'static, E: Encode<T>> Sink<T> for KafkaWriter<T, E> {
+    fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
+        let room = self.pump.room()?;
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        for record in batch.iter() {
+            if bytes >= room {
+                break;
+            }
+            let record = self.freeze(record)?;
+            bytes += record.bytes() + pump::OVERHEAD;
+            records.push(record);
+        }
+        batch.drain(..records.len());
+        self.pump.push(records, bytes, !batch.is_empty())
+    }
+
+    fn flush(&mut self) -> Result<Flush> {
+        self.pump.flush()
+    }
+}
+
+impl<T, E> Drop for KafkaWriter<T, E> {
+    fn drop(&mut self) {
+        self.pump.close();
+    }
+}
+
+impl<T, E: fmt::Debug> fmt::Debug for KafkaWriter<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaWriter").field("encode", &self.encode).finish_non_exhaustive()
+    }
+}

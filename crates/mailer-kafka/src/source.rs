@@ -1,0 +1,274 @@
+//! Reads topics: partitions are assigned by the engine, never by a consumer group.
+
+mod discovery;
+mod fetcher;
+mod format;
+mod health;
+mod instance;
+mod monitor;
+mod position;
+mod queue;
+mod resolve;
+
+pub use format::{Decode, Json, Mapped, Raw, Text};
+pub use instance::KafkaReader;
+pub use position::{Position, Start};
+
+use crate::client::{Client, ReaderSettings};
+use crate::connection::Connection;
+use crate::options::{self, Role};
+use crate::record::KafkaRecord;
+use crate::runtime::Io;
+use mailer_core::{Error, Result, SourceFactory, WorkerContext};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to do when the offset a checkpoint names is not in the partition any more.
+///
+/// Anything but [`OnMissingOffset::Fail`] gives exactly-once up for the records in between, and says so in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnMissingOffset {
+    /// Refuse to run.
+    #[default]
+    Fail,
+    /// Go on at the first offset that is left.
+    Earliest,
+    /// Go on at the end.
+    Latest,
+}
+
+/// What to do with a record that does not decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnError {
+    /// Stop the job; the error names topic, partition and offset.
+    #[default]
+    Fail,
+    /// Leave the record out, count it, and say it once in the log.
+    Skip,
+}
+
+/// Everything a source was told, whatever its format.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) connection: Connection,
+    pub(crate) topics: Vec<String>,
+    pub(crate) start: Start,
+    pub(crate) until_end: bool,
+    pub(crate) on_missing_offset: OnMissingOffset,
+    pub(crate) on_error: OnError,
+    pub(crate) group_offsets: Option<String>,
+    pub(crate) discovery_interval: Duration,
+    pub(crate) retry_deadline: Duration,
+    pub(crate) committed: bool,
+    pub(crate) partition_bytes: i32,
+    pub(crate) read_ahead: usize,
+}
+
+/// A replayable source over the partitions of one or several topics.
+///
+/// ```
+/// use mailer_kafka::{KafkaSource, Start};
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: u64, total: f64 }
+///
+/// let orders = KafkaSource::new("localhost:9092", "orders").start(Start::Latest).json::<Order>();
+/// ```
+///
+/// Record timestamps become event time. Only committed records are read unless [`KafkaSource::read_uncommitted`] is set.
+#[derive(Clone, Debug)]
+pub struct KafkaSource<D = Raw> {
+    settings: Settings,
+    decode: D,
+}
+
+impl KafkaSource {
+    /// Reads `topic`; its items are [`KafkaRecord`] until a format is chosen.
+    pub fn new(bootstrap: impl Into<String>, topic: impl Into<String>) -> Self {
+        Self::topics(bootstrap, [topic.into()])
+    }
+
+    /// Reads several topics. Their order is part of the job: it decides which worker reads which partition.
+    pub fn topics<T: Into<String>>(bootstrap: impl Into<String>, topics: impl IntoIterator<Item = T>) -> Self {
+        let settings = Settings {
+            connection: Connection::new(bootstrap),
+            topics: topics.into_iter().map(Into::into).collect(),
+            start: Start::Earliest,
+            until_end: false,
+            on_missing_offset: OnMissingOffset::Fail,
+            on_error: OnError::Fail,
+            group_offsets: None,
+            discovery_interval: Duration::from_secs(60),
+            retry_deadline: Duration::from_secs(120),
+            committed: true,
+            partition_bytes: 1 << 20,
+            read_ahead: 8 << 20,
+        };
+        Self { settings, decode: Raw }
+    }
+}
+
+impl<D: Decode> KafkaSource<D> {
+    /// Where the first start of a job begins; later starts begin at their checkpoint. Default: earliest.
+    #[must_use]
+    pub fn start(mut self, start: Start) -> Self {
+        self.settings.start = start;
+        self
+    }
+
+    /// Ends at the offsets that are the end when the job starts, instead of waiting for more.
+    #[must_use]
+    pub fn until_end(mut self) -> Self {
+        self.settings.until_end = true;
+        self
+    }
+
+    /// What to do when a stored offset has been deleted or truncated away. Default: refuse to run.
+    #[must_use]
+    pub fn on_missing_offset(mut self, policy: OnMissingOffset) -> Self {
+        self.settings.on_missing_offset = policy;
+        self
+    }
+
+    /// What to do with a record that does not decode. Default: fail.
+    #[must_use]
+    pub fn on_error(mut self, policy: OnError) -> Self {
+        self.settings.on_error = policy;
+        self
+    }
+
+    /// Commits offsets of completed checkpoints to this consumer group, for lag monitors. Never read back.
+    #[must_use]
+    pub fn group_offsets(mut self, group: impl Into<String>) -> Self {
+        self.settings.group_offsets = Some(group.into());
+        self
+    }
+
+    /// How often new partitions are looked for. Default: 60 s.
+    #[must_use]
+    pub fn discovery_interval(mut self, interval: Duration) -> Self {
+        self.settings.discovery_interval = interval;
+        self
+    }
+
+    /// How long brokers may be unreachable before the job fails. Default: 120 s.
+    #[must_use]
+    pub fn retry_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.retry_deadline = deadline;
+        self
+    }
+
+    /// Also reads records of open and aborted transactions.
+    #[must_use]
+    pub fn read_uncommitted(mut self) -> Self {
+        self.settings.committed = false;
+        self
+    }
+
+    /// The client id brokers see in their logs and quotas. Default: `mailer`.
+    #[must_use]
+    pub fn client_id(mut self, id: impl Into<String>) -> Self {
+        self.settings.connection.client_id = id.into();
+        self
+    }
+
+    /// How long one request may take, and how long the start waits for a broker. Default: 30 s.
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.connection.request_timeout = timeout;
+        self
+    }
+
+    /// Most bytes of one partition in one response. Default: 1 MiB.
+    #[must_use]
+    pub fn max_partition_fetch_bytes(mut self, bytes: u32) -> Self {
+        self.settings.partition_bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        self
+    }
+
+    /// Bytes read ahead of the pipeline, per worker; fetching pauses beyond it. Default: 8 MiB.
+    #[must_use]
+    pub fn read_ahead_bytes(mut self, bytes: usize) -> Self {
+        self.settings.read_ahead = bytes;
+        self
+    }
+
+    /// Passes a Kafka property through, e.g. `security.protocol`. Unknown names, and names a setter owns, are refused
+    /// when the job starts.
+    #[must_use]
+    pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.connection.set(key, value);
+        self
+    }
+
+    /// Items are values parsed as JSON.
+    pub fn json<T: DeserializeOwned + Send + 'static>(self) -> KafkaSource<Json<T>> {
+        self.decode(Json::default())
+    }
+
+    /// Items are values as UTF-8 text.
+    pub fn string(self) -> KafkaSource<Text> {
+        self.decode(Text)
+    }
+
+    /// Items are what `decode` makes of each record.
+    ///
+    /// ```
+    /// use mailer_kafka::KafkaSource;
+    /// let lengths = KafkaSource::new("localhost:9092", "orders")
+    ///     .map(|record| Ok(record.value.map_or(0, |value| value.len())));
+    /// ```
+    pub fn map<T, F>(self, decode: F) -> KafkaSource<Mapped<F>>
+    where
+        T: Send + 'static,
+        F: Fn(KafkaRecord) -> Result<T> + Clone + Send + Sync + 'static,
+    {
+        self.decode(Mapped(decode))
+    }
+
+    /// Items are decoded by `decode`.
+    pub fn decode<E: Decode>(self, decode: E) -> KafkaSource<E> {
+        KafkaSource { settings: self.settings, decode }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<()> {
+        if self.topics.is_empty() {
+            return Err(Error::invalid_plan("a Kafka source needs at least one topic"));
+        }
+        self.connection.check(Role::Source)
+    }
+
+    fn reader(&self) -> Result<ReaderSettings> {
+        let option = |key: &str| self.connection.option(key);
+        let defaults = ReaderSettings::default();
+        let wait = options::number("fetch.max.wait.ms", option("fetch.max.wait.ms"))?.map(Duration::from_millis);
+        Ok(ReaderSettings {
+            committed: self.committed,
+            partition_bytes: self.partition_bytes,
+            response_bytes: i32::try_from(self.read_ahead).unwrap_or(i32::MAX).max(self.partition_bytes),
+            min_bytes: options::number("fetch.min.bytes", option("fetch.min.bytes"))?,
+            max_wait: wait.unwrap_or(defaults.max_wait),
+            rack: option("client.rack").map(str::to_owned),
+        })
+    }
+}
+
+impl<D: Decode> SourceFactory for KafkaSource<D> {
+    type Source = KafkaReader<D>;
+
+    fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
+        self.settings.check()?;
+        let reader = self.settings.reader()?;
+        let io = Io::shared()?;
+        let settings = Arc::new(self.settings.clone());
+        let connecting = settings.clone();
+        let client = io.wait(async move { Client::connect(&connecting.connection).await })?;
+        KafkaReader::start(io, Arc::new(client), settings, reader, self.decode.clone(), context)
+    }
+
+    fn describe(&self) -> String {
+        format!("kafka {}@{}", self.settings.topics.join(","), self.settings.connection.bootstrap)
+    }
+}
