@@ -1,0 +1,75 @@
+//! What `server.properties` says: one node, broker and controller at once, made for tests.
+
+use anyhow::{Context, Result};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::TcpListener;
+use std::path::Path;
+
+/// Below the range from which systems take the ports of outgoing connections: a broker that was killed must find its
+/// port free again.
+const PORTS: std::ops::Range<u16> = 19_000..29_000;
+
+/// The file's text. `extra` comes last: the last setting of a name wins.
+pub(super) fn render(port: u16, controller: u16, data: &Path, extra: &[(String, String)]) -> String {
+    let mut text = format!(
+        "process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs={data}
+auto.create.topics.enable=false
+# One node holds every replica.
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+# Few partitions: a broker that is killed has less to look through when it starts again.
+offsets.topic.num.partitions=4
+transaction.state.log.num.partitions=4
+# A broker that was killed is let in again only when the session of its former life has ended (9 s by default).
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+# No test waits for members that do not come, or for a transaction that timed out long ago.
+group.initial.rebalance.delay.ms=0
+transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+",
+        data = data.display()
+    );
+    for (name, value) in extra {
+        text.push_str(&format!("{name}={value}\n"));
+    }
+    text
+}
+
+/// A port of loopback on which nobody listens now.
+pub(super) fn free_port() -> Result<u16> {
+    // Begin anywhere, so that two processes that look at the same time look at different ports.
+    let begin = RandomState::new().hash_one(std::process::id());
+    let count = u64::from(PORTS.end - PORTS.start);
+    let mut ports = (0..count).map(|step| PORTS.start + ((begin % count + step) % count) as u16);
+    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.with_context(|| format!("no free port between {} and {}", PORTS.start, PORTS.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_caller_come_last() {
+        let extra = [("message.max.bytes".to_owned(), "7".to_owned())];
+        let text = render(19_001, 19_002, Path::new("data"), &extra);
+        assert!(text.ends_with("message.max.bytes=7\n"), "{text}");
+        assert!(text.contains("listeners=PLAINTEXT://127.0.0.1:19001,CONTROLLER://127.0.0.1:19002\n"), "{text}");
+    }
+
+    #[test]
+    fn a_port_in_use_is_not_offered() {
+        let taken = TcpListener::bind(("127.0.0.1", free_port().unwrap())).unwrap();
+        assert!((0..20).all(|_| free_port().unwrap() != taken.local_addr().unwrap().port()));
+    }
+}

@@ -1,0 +1,86 @@
+//! The arrows that are allowed. An arrow that is not here is a decision: take it, and write its reason beside it.
+
+/// A crate of ours and the crates of ours that it may use.
+pub(super) struct Crate {
+    pub(super) name: &'static str,
+    pub(super) uses: &'static [&'static str],
+    /// It stands above everything and may use all.
+    pub(super) anything: bool,
+    pub(super) rule: &'static str,
+}
+
+/// A package from outside that only some crates may name.
+pub(super) struct Wrapper {
+    pub(super) package: &'static str,
+    pub(super) used_by: &'static [&'static str],
+    /// As a dev-dependency only.
+    pub(super) tested_by: &'static [&'static str],
+    pub(super) rule: &'static str,
+}
+
+/// What the tests of any crate may use: contracts, and what runs in memory. Never the engine or a connector, which
+/// would turn the arrows round.
+pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS];
+
+const CORE: &str = "mailer-core";
+const STATE: &str = "mailer-state";
+const STATE_MEMORY: &str = "mailer-state-memory";
+const STATE_ROCKSDB: &str = "mailer-state-rocksdb";
+const CHECKPOINT: &str = "mailer-checkpoint";
+const PLANNER: &str = "mailer-planner";
+const OPERATORS: &str = "mailer-operators";
+const RUNTIME: &str = "mailer-runtime";
+const KAFKA: &str = "mailer-kafka";
+const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+
+const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
+const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
+const CONNECTOR: &str = "a connector knows only mailer-core: it works without the engine, and the engine without it";
+const PURE: &str = "plans are data: mailer-planner knows only mailer-core";
+const ENGINE: &str = "mailer-runtime is the front door to memory state and file checkpoints; connectors and other backends are \
+                      brought by the application";
+const TOP: &str = "brings engine and connectors together; nothing depends on it";
+
+pub(super) const CRATES: &[Crate] = &[
+    row(CORE, &[], VOCABULARY),
+    row(STATE, &[CORE], "the state contract knows only the vocabulary"),
+    row(STATE_MEMORY, &[CORE, STATE], BACKEND),
+    row(STATE_ROCKSDB, &[CORE, STATE], BACKEND),
+    row(CHECKPOINT, &[CORE], "checkpoints know only the vocabulary: a manifest holds opaque handles"),
+    row(PLANNER, &[CORE], PURE),
+    row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
+    row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
+    row(KAFKA, &[CORE], CONNECTOR),
+    row("xtask", &[], "xtask builds when nothing else does"),
+    top("mailer-examples"),
+    top(INTEGRATION_TESTS),
+];
+
+pub(super) const WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        package: "rocksdb",
+        used_by: &[STATE_ROCKSDB],
+        tested_by: &[],
+        rule: "rocksdb stays behind mailer-state-rocksdb: nobody else waits for its C++ to compile",
+    },
+    Wrapper {
+        package: "krafka",
+        used_by: &[KAFKA],
+        tested_by: &[INTEGRATION_TESTS],
+        rule: "krafka stays behind mailer-kafka, so that it can be replaced; only the tests use its fake broker",
+    },
+    Wrapper {
+        package: "kafka-protocol",
+        used_by: &[KAFKA],
+        tested_by: &[],
+        rule: "the wire format of Kafka stays behind mailer-kafka",
+    },
+];
+
+const fn row(name: &'static str, uses: &'static [&'static str], rule: &'static str) -> Crate {
+    Crate { name, uses, anything: false, rule }
+}
+
+const fn top(name: &'static str) -> Crate {
+    Crate { name, uses: &[], anything: true, rule: TOP }
+}

@@ -1,0 +1,20 @@
+//! What a contributor runs, as `cargo xtask …`, and what the integration tests borrow from it.
+//!
+//! * [`setup`] finds or installs the few things cargo cannot bring; [`rocksdb`] compiles RocksDB once per machine.
+//! * [`kafka`] starts real brokers on loopback and runs Kafka's own tools against them.
+//! * [`layers`] and [`tidy`] are the house rules, as tests.
+//! * [`pipeline`] is `cargo xtask test`: everything a change has to pass.
+//!
+//! The binary in `main.rs` only reads arguments.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks to its terminal")]
+
+pub mod kafka;
+pub mod layers;
+pub mod pipeline;
+pub mod process;
+pub mod programs;
+pub mod rocksdb;
+pub mod setup;
+pub mod tidy;
+pub mod wait;
+pub mod workspace;
