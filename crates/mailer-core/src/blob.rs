@@ -38,6 +38,11 @@ pub trait BlobStore: Send + Sync + 'static {
     /// checkpoint. `None` in stores without a file system. Parent folders exist on return.
     fn local_path(&self, name: &str) -> Result<Option<PathBuf>>;
 
+    /// `false` in a job without checkpoints: nothing will ever be written here, so nothing about it need be checked.
+    fn keeps_checkpoints(&self) -> bool {
+        true
+    }
+
     /// Makes a folder that a backend filled by [`BlobStore::local_path`] durable: the files, the folder, its parents.
     fn sync_folder(&self, name: &str) -> Result<()>;
 }

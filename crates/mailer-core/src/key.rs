@@ -25,7 +25,7 @@ impl KeyHash {
     /// use mailer_core::KeyHash;
     /// let mut scratch = Vec::new();
     /// let hash = KeyHash::of(&"alice", &mut scratch).unwrap();
-    /// assert_eq!(hash.0, 0x0, "frozen: checkpoints depend on it");
+    /// assert_eq!(hash.0, 0xff20_a1b3_0cbd_dc93, "frozen: checkpoints depend on it");
     /// ```
     #[inline]
     pub fn of<K: Serialize + ?Sized>(key: &K, scratch: &mut Vec<u8>) -> crate::Result<Self> {

@@ -12,7 +12,7 @@ use crate::job::status::{JobState, RecoveryReport};
 use crate::recovery::{Matched, PlanShape, Recovered, Request, StatefulOperator, match_plan, recover};
 use crate::shared::{JobShared, Mutations};
 use mailer_checkpoint::CheckpointStorage;
-use mailer_core::{BlobRef, CheckpointId, OwnerEpoch, Result};
+use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result};
 use mailer_planner::{NodeKind, PhysicalPlan};
 use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
 use std::sync::{Arc, mpsc};
@@ -102,10 +102,18 @@ impl Plan {
         control.emit(JobEvent::Recovered(report));
         let fresh = origin.manifest().is_none();
         let coordinator = self.coordinator(&origin, tasks.len(), shared);
+        let root = origin.recovered.as_ref().map(|recovered| recovered.root.clone());
         let durable = origin.into_durable(self, driver.chance());
         let mut executor = Executor::new(coordinator, inbox, shared.clone(), control.clone(), durable, tasks.len());
         executor.start(fresh);
-        driver.run(tasks, executor, shared)
+        let outcome = driver.run(tasks, executor, shared);
+        // Whatever a replaced owner stumbled over, the reason is that it was replaced.
+        match (&outcome, root.map(|root| root.check_owner())) {
+            (Err(error), Some(Err(fenced))) if fenced.kind() == ErrorKind::Fenced => {
+                Err(fenced.context(format_args!("{error}, because")))
+            }
+            _ => outcome,
+        }
     }
 
     fn recover(&self, shared: &JobShared) -> Result<Origin> {

@@ -59,7 +59,7 @@ impl Env {
             edge_batches: 8,
             edge_bytes: 1 << 20,
             storage: None,
-            backend: Box::new(MemoryBackend::default()),
+            backend: Box::new(MemoryBackend),
             restart: RestartPolicy::Never,
             take_over: false,
             start_fresh: false,

@@ -77,6 +77,8 @@ struct Publishing {
     waiting: usize,
     figures: PublishFigures,
     started: Duration,
+    /// The manifest has been handed to the disk.
+    decided: bool,
 }
 
 impl Executor {
@@ -265,24 +267,26 @@ impl Executor {
             &durable.targets,
             segments,
         );
-        self.publishing = Some(Publishing {
-            manifest: manifest.clone(),
+        let publishing = Publishing {
+            manifest,
             waiting: 0,
             figures: PublishFigures::default(),
             started: collected.started,
-        });
-        if self.shared.mutations.publish_early {
-            self.start_publish(id);
-        }
-        let (root, shared) = (self.durable_root(), self.shared.clone());
-        self.shared.beside.spawn(Box::new(move || {
-            let result = root.map_or(Ok(()), |root| root.prepare(&manifest));
-            shared.report(Report::Prepared { id, result });
-        }));
+            decided: false,
+        };
+        self.publishing = Some(publishing);
+        if self.shared.mutations.publish_early { self.start_publish(id) } else { self.decide(id) }
     }
 
-    fn durable_root(&self) -> Option<Arc<dyn CheckpointRoot>> {
-        self.durable.as_ref().map(|durable| durable.root.clone())
+    /// Makes the manifest durable.
+    fn decide(&mut self, id: CheckpointId) {
+        let (Some(durable), Some(publishing)) = (&self.durable, &mut self.publishing) else { return };
+        publishing.decided = true;
+        let (manifest, root, shared) = (publishing.manifest.clone(), durable.root.clone(), self.shared.clone());
+        self.shared.beside.spawn(Box::new(move || {
+            let result = root.prepare(&manifest);
+            shared.report(Report::Prepared { id, result });
+        }));
     }
 
     fn announce(&mut self, id: CheckpointId, tickets: &[Ticket]) {

@@ -22,6 +22,10 @@ impl BlobStore for NoBlobs {
         Ok(None)
     }
 
+    fn keeps_checkpoints(&self) -> bool {
+        false
+    }
+
     fn sync_folder(&self, _: &str) -> Result<()> {
         refuse()
     }

@@ -10,7 +10,7 @@ use crate::node::{PartJob, TaskContext};
 use crate::report::{PartDone, PartFailed, Report, SourcePositions};
 use crate::shared::JobShared;
 use mailer_core::{Barrier, Result};
-use mailer_state::StateStore;
+use mailer_state::{SnapshotJob, SnapshotPart, StateStore};
 use std::sync::Arc;
 
 /// What a step achieved.
@@ -74,7 +74,7 @@ impl TaskCore {
 fn run_part(job: PartJob, shared: &JobShared) -> Result<PartDone, PartFailed> {
     fail::fail_point!("snapshot-part");
     match job {
-        PartJob::State(job) => job().map(PartDone::State).map_err(|error| PartFailed { error, lost: false }),
+        PartJob::State(job) => run_state(job).map(PartDone::State).map_err(|error| PartFailed { error, lost: false }),
         PartJob::Flush(job) => job().map(|()| PartDone::Flushed).map_err(|error| PartFailed { error, lost: true }),
         PartJob::Seal { job, bytes } => {
             let sealed = job();
@@ -83,4 +83,9 @@ fn run_part(job: PartJob, shared: &JobShared) -> Result<PartDone, PartFailed> {
             sealed.map(PartDone::Sealed).map_err(|error| PartFailed { error, lost: true })
         }
     }
+}
+
+fn run_state(job: SnapshotJob) -> Result<SnapshotPart> {
+    fail::fail_point!("snapshot-state-error", |_| Err(mailer_core::Error::unavailable("injected: no space left")));
+    job()
 }

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
+/// Takes the event time, in ms since the Unix epoch, out of a value.
+type TimestampOf<T> = Arc<dyn Fn(&T) -> i64 + Send + Sync>;
+
 /// Reads values in memory, once. A value's timestamp is its place unless [`SliceSource::timestamps`] says otherwise.
 ///
 /// With [`SliceSource::splits`] the values are dealt out to several splits, so that several workers read.
@@ -23,7 +26,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct SliceSource<T> {
     values: Arc<[T]>,
-    timestamp: Option<Arc<dyn Fn(&T) -> i64 + Send + Sync>>,
+    timestamp: Option<TimestampOf<T>>,
     splits: u32,
 }
 

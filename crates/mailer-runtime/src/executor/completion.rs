@@ -13,10 +13,14 @@ use mailer_core::{CheckpointId, Marker, PublishedId, Result};
 impl Executor {
     /// Publishes at every target that has output; the others carry their marker over.
     pub(super) fn publish(&mut self, id: CheckpointId) {
-        if self.shared.mutations.publish_early {
-            return; // the planted fault has published already
+        match &self.publishing {
+            // The planted fault has published already.
+            Some(early) if self.shared.mutations.publish_early => {
+                let result = Ok(early.figures);
+                self.feed(Event::Published { id, result });
+            }
+            _ => self.start_publish(id),
         }
-        self.start_publish(id);
     }
 
     pub(super) fn start_publish(&mut self, id: CheckpointId) {
@@ -72,7 +76,10 @@ impl Executor {
         publishing.figures.bytes += figures.bytes;
         publishing.figures.took = publishing.figures.took.max(figures.took);
         if publishing.waiting == 0 {
-            let figures = publishing.figures;
+            let (figures, decided) = (publishing.figures, publishing.decided);
+            if !decided {
+                return self.decide(id); // only the planted fault publishes before it decides
+            }
             self.feed(Event::Published { id, result: Ok(figures) });
         }
     }
