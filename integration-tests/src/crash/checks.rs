@@ -1,0 +1,242 @@
+//! The checkers: one property each, over what the console consumer printed.
+
+use crate::events::{Seen, Total, replay};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use xtask::kafka::ConsoleRecord;
+
+/// What a case wrote, as a foreign reader saw it, in log order.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// From the topic of totals.
+    pub totals: Vec<Total>,
+    /// Numbers from the topic of copies.
+    pub seen: Vec<u64>,
+}
+
+/// What must hold of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Every order once.
+    ExactlyOnce,
+    /// Every order at least once, state exact.
+    AtLeastOnce,
+    /// Every order at least once, state begun anew.
+    Repeated,
+    /// Orders from this one on were read; earlier ones may be missing.
+    From(u64),
+    /// A checker finds that output is doubled.
+    Doubled,
+    /// The output is not looked at: the recovery itself was the proof.
+    Nothing,
+}
+
+/// Sorts console records by case. Keys are `case/…`.
+pub fn by_case(totals: &[ConsoleRecord], seen: &[ConsoleRecord]) -> Result<BTreeMap<String, Output>> {
+    let mut outputs: BTreeMap<String, Output> = BTreeMap::new();
+    for (case, text) in keyed(totals) {
+        let total = serde_json::from_str(&text).with_context(|| format!("not a total: {text}"))?;
+        outputs.entry(case).or_default().totals.push(total);
+    }
+    for (case, text) in keyed(seen) {
+        let seen: Seen = serde_json::from_str(&text).with_context(|| format!("not a copy: {text}"))?;
+        outputs.entry(case).or_default().seen.push(seen.id);
+    }
+    Ok(outputs)
+}
+
+fn keyed(records: &[ConsoleRecord]) -> impl Iterator<Item = (String, String)> {
+    let split = |record: &ConsoleRecord| {
+        let key = record.key_text();
+        (key.split('/').next().unwrap_or_default().to_owned(), record.value_text())
+    };
+    records.iter().map(split)
+}
+
+/// What does not hold; empty when all is well.
+pub fn broken(output: &Output, orders: u64, expect: Expect) -> Vec<String> {
+    let exactly = || -> Vec<(&'static str, Result<(), String>)> {
+        vec![
+            ("nothing lost", nothing_lost(&output.seen, 0..orders)),
+            ("nothing doubled", nothing_doubled(&output.seen)),
+            ("order per key", order_per_key(&output.totals)),
+            ("state equals a replay", state_equals_replay(&output.totals, orders)),
+        ]
+    };
+    let verdicts = match expect {
+        Expect::ExactlyOnce => exactly(),
+        Expect::AtLeastOnce | Expect::Repeated => vec![
+            ("nothing lost", nothing_lost(&output.seen, 0..orders)),
+            ("something repeated", something_repeated(&output.seen)),
+            ("state equals a replay", state_equals_replay(&output.totals, orders)),
+        ],
+        Expect::From(first) => vec![
+            ("nothing lost after the restart", nothing_lost(&output.seen, first..orders)),
+            ("what came in between is lost", something_lost(&output.seen, first)),
+        ],
+        Expect::Doubled => vec![("a checker finds the planted fault", found(exactly()))],
+        Expect::Nothing => vec![],
+    };
+    verdicts.into_iter().filter_map(|(name, verdict)| verdict.err().map(|how| format!("{name}: {how}"))).collect()
+}
+
+/// Passes when a checker did not: the planted fault was found.
+fn found(verdicts: Vec<(&'static str, Result<(), String>)>) -> Result<(), String> {
+    if verdicts.iter().any(|(_, verdict)| verdict.is_err()) { Ok(()) } else { Err("every checker was content".into()) }
+}
+
+/// Every order came out.
+pub fn nothing_lost(seen: &[u64], expected: std::ops::Range<u64>) -> Result<(), String> {
+    let seen: BTreeSet<_> = seen.iter().collect();
+    let lost: Vec<_> = expected.filter(|id| !seen.contains(id)).collect();
+    if lost.is_empty() { Ok(()) } else { Err(format!("{} lost, {:?} …", lost.len(), &lost[..lost.len().min(5)])) }
+}
+
+/// No order came out twice.
+pub fn nothing_doubled(seen: &[u64]) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    let doubled: Vec<_> = seen.iter().filter(|id| !known.insert(**id)).collect();
+    if doubled.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} doubled, {:?} …", doubled.len(), &doubled[..doubled.len().min(5)]))
+    }
+}
+
+/// The totals of a customer go up by one order from record to record.
+pub fn order_per_key(totals: &[Total]) -> Result<(), String> {
+    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+    for total in totals {
+        let before = last.insert(&total.customer, total.orders).unwrap_or(0);
+        if total.orders != before + 1 {
+            return Err(format!("{}: {} orders follow {before}", total.customer, total.orders));
+        }
+    }
+    Ok(())
+}
+
+/// The last total of every customer is what a program without any engine computes.
+pub fn state_equals_replay(totals: &[Total], orders: u64) -> Result<(), String> {
+    let last: BTreeMap<_, _> = totals.iter().map(|total| (total.customer.clone(), total.clone())).collect();
+    let expected = replay(orders);
+    match expected.iter().find(|(customer, total)| last.get(*customer) != Some(total)) {
+        None => Ok(()),
+        Some((customer, total)) => Err(format!("expected {total:?}, got {:?}", last.get(customer))),
+    }
+}
+
+fn something_repeated(seen: &[u64]) -> Result<(), String> {
+    if nothing_doubled(seen).is_err() { Ok(()) } else { Err("nothing was repeated: the crash proved nothing".into()) }
+}
+
+fn something_lost(seen: &[u64], before: u64) -> Result<(), String> {
+    if nothing_lost(seen, 0..before).is_err() {
+        Ok(())
+    } else {
+        Err("nothing was lost: the case proved nothing".into())
+    }
+}
+
+/// The checkpoints of a finished case: the newest is completed and final, its positions add up to the input, and no
+/// staged segment is left.
+pub fn checkpoints(root: &Path, orders: u64) -> Result<Vec<String>> {
+    let mut broken = Vec::new();
+    let mut newest = None;
+    for entry in std::fs::read_dir(root)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("staging-") {
+            let left = std::fs::read_dir(root.join(&name))?.count();
+            if left > 0 {
+                broken.push(format!("nothing left behind: {left} segments in {name}"));
+            }
+        }
+        let id: Option<u64> =
+            name.split_once('-').and_then(|(id, epoch)| epoch.parse::<u64>().ok().and(id.parse().ok()));
+        newest = newest.max(id.map(|id| (id, name)));
+    }
+    let Some((_, name)) = newest else { return Ok(vec!["no checkpoint at all".into()]) };
+    let folder = root.join(name);
+    if !folder.join("completed").exists() {
+        broken.push("the newest checkpoint is not completed".into());
+    }
+    let manifest = mailer_checkpoint::decode_manifest(&std::fs::read(folder.join("manifest"))?)
+        .map_err(|e| anyhow::anyhow!("manifest: {e}"))?;
+    let read = positions(&manifest)?;
+    if read != orders {
+        broken.push(format!("positions contiguous: they add up to {read} of {orders}"));
+    }
+    Ok(broken)
+}
+
+/// Offsets of all partitions together: the input topic holds nothing but orders.
+fn positions(manifest: &mailer_checkpoint::manifest::Manifest) -> Result<u64> {
+    let splits = manifest.sources.iter().flat_map(|source| &source.splits);
+    let offset = |split: &mailer_checkpoint::manifest::Split| -> Result<u64> {
+        let position: mailer_kafka::Position =
+            mailer_core::codec::decode(&split.position).map_err(|e| anyhow::anyhow!("position: {e}"))?;
+        Ok(u64::try_from(position.offset)?)
+    };
+    splits.map(offset).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::order;
+
+    const ORDERS: u64 = 200;
+
+    /// What a run without any fault writes.
+    fn good() -> Output {
+        let mut totals = Vec::new();
+        for id in 0..ORDERS {
+            let customer = order(id).customer;
+            totals.push(replay(id + 1)[&customer].clone());
+        }
+        Output { totals, seen: (0..ORDERS).collect() }
+    }
+
+    fn names(output: &Output) -> Vec<String> {
+        let broken = broken(output, ORDERS, Expect::ExactlyOnce);
+        broken.into_iter().map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_good_output_breaks_nothing() {
+        assert!(names(&good()).is_empty());
+    }
+
+    #[test]
+    fn each_checker_finds_its_planted_fault() {
+        let mut output = good();
+        output.seen.remove(17);
+        assert_eq!(names(&output), ["nothing lost"]);
+
+        let mut output = good();
+        output.seen.push(17);
+        assert_eq!(names(&output), ["nothing doubled"]);
+
+        let mut output = good();
+        let (first, second) = two_of_one_customer(&output.totals);
+        output.totals.swap(first, second);
+        assert!(names(&output).contains(&"order per key".to_owned()));
+
+        let mut output = good();
+        output.totals.last_mut().unwrap().amount += 1;
+        assert_eq!(names(&output), ["state equals a replay"]);
+    }
+
+    fn two_of_one_customer(totals: &[Total]) -> (usize, usize) {
+        let customer = &totals[0].customer;
+        let second = totals.iter().skip(1).position(|total| &total.customer == customer).unwrap();
+        (0, second + 1)
+    }
+
+    #[test]
+    fn the_weaker_rows_are_found_out_when_they_prove_nothing() {
+        assert_eq!(broken(&good(), ORDERS, Expect::AtLeastOnce).len(), 1);
+        assert_eq!(broken(&good(), ORDERS, Expect::From(50)).len(), 1);
+        assert_eq!(broken(&good(), ORDERS, Expect::Doubled).len(), 1);
+    }
+}

@@ -1,0 +1,192 @@
+//! A transactional log in memory: the model of Kafka an exactly-once sink publishes to.
+//!
+//! It has what recovery must not get wrong: owners fence each other, a commit may be applied although its answer is
+//! lost, and a commit of a dead process may still be on its way until the next owner has opened the target.
+
+use super::faults::Faults;
+use mailer_core::{
+    Batch, BlobStore, CheckpointId, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result,
+    SealJob, Segment, Stager, StagerContext, TargetName, codec,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One output record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Entry {
+    /// Key.
+    pub key: u64,
+    /// Value.
+    pub value: u64,
+}
+
+#[derive(Default)]
+struct Inner {
+    committed: Vec<Entry>,
+    marker: Option<Marker>,
+    /// Who opened it last; every open takes the next one.
+    producer: u64,
+    /// A commit that was sent and neither applied nor refused yet.
+    in_flight: Option<(Vec<Entry>, Marker)>,
+}
+
+/// The log; clones share it.
+#[derive(Clone)]
+pub struct ModelLog {
+    name: &'static str,
+    inner: Arc<Mutex<Inner>>,
+    faults: Faults,
+}
+
+impl ModelLog {
+    /// An empty log.
+    pub fn new(name: &'static str, faults: Faults) -> Self {
+        Self { name, inner: Arc::default(), faults }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a read_committed reader sees.
+    pub fn committed(&self) -> Vec<Entry> {
+        self.inner().committed.clone()
+    }
+
+    /// Whether a transaction is left open.
+    pub fn has_open_transaction(&self) -> bool {
+        self.inner().in_flight.is_some()
+    }
+
+    /// The last published checkpoint.
+    pub fn published(&self) -> CheckpointId {
+        self.inner().marker.as_ref().map_or(CheckpointId(0), |marker| marker.published.checkpoint)
+    }
+}
+
+impl ExactlyOnceSink<Entry> for ModelLog {
+    type Stager = ModelStager;
+
+    fn target(&self, _job: &str) -> TargetName {
+        TargetName(format!("model {}", self.name))
+    }
+
+    fn stager(&self, context: &StagerContext) -> Result<ModelStager> {
+        Ok(ModelStager { context: context.clone(), staged: Vec::new(), sequence: 0 })
+    }
+
+    fn publisher(
+        &self,
+        _job: &str,
+        _epoch: OwnerEpoch,
+        recorded: Option<&RecordedTarget>,
+    ) -> Result<Box<dyn Publisher>> {
+        if let Some(recorded) = recorded
+            && recorded.0 != self.name.as_bytes()
+        {
+            return Err(Error::refused("another log"));
+        }
+        Ok(Box::new(ModelPublisher { log: self.clone(), producer: None }))
+    }
+
+    fn describe(&self) -> String {
+        format!("model log {}", self.name)
+    }
+}
+
+/// Stages entries in memory.
+pub struct ModelStager {
+    context: StagerContext,
+    staged: Vec<Entry>,
+    sequence: u64,
+}
+
+impl Stager<Entry> for ModelStager {
+    fn stage(&mut self, batch: &mut Batch<Entry>) -> Result<()> {
+        self.staged.extend(batch.drain(..).map(|record| record.value));
+        Ok(())
+    }
+
+    fn seal(&mut self, _id: CheckpointId) -> Result<SealJob> {
+        let staged = std::mem::take(&mut self.staged);
+        if staged.is_empty() {
+            return Ok(Box::new(|| Ok(Vec::new())));
+        }
+        let sequence = self.sequence;
+        self.sequence += 1;
+        let context = self.context.clone();
+        Ok(Box::new(move || {
+            let mut bytes = Vec::new();
+            codec::encode(&staged, &mut bytes)?;
+            let blob = context.blobs.write(&context.segment_name(sequence), &[&bytes])?;
+            let (sink, worker) = (context.worker.name, context.worker.worker);
+            Ok(vec![Segment { sink, worker, sequence, records: staged.len() as u64, blob }])
+        }))
+    }
+
+    fn staged_bytes(&self) -> usize {
+        self.staged.len() * size_of::<Entry>()
+    }
+}
+
+struct ModelPublisher {
+    log: ModelLog,
+    producer: Option<u64>,
+}
+
+impl Publisher for ModelPublisher {
+    /// Decides the fate of every commit that is still on its way, then fences.
+    fn open(&mut self) -> Result<()> {
+        let arrives = self.log.faults.one_in(2);
+        let mut inner = self.log.inner();
+        if let Some((entries, marker)) = inner.in_flight.take()
+            && arrives
+        {
+            inner.committed.extend(entries);
+            inner.marker = Some(marker);
+        }
+        inner.producer += 1;
+        self.producer = Some(inner.producer);
+        Ok(())
+    }
+
+    fn last_published(&mut self) -> Result<Option<Marker>> {
+        Ok(self.log.inner().marker.clone())
+    }
+
+    fn publish(&mut self, marker: &Marker, segments: &[Segment], blobs: &dyn BlobStore) -> Result<()> {
+        let mut entries = Vec::new();
+        for segment in segments {
+            entries.extend(codec::decode::<Vec<Entry>>(&blobs.read(&segment.blob)?)?);
+        }
+        let faults = &self.log.faults;
+        let (dropped, on_its_way, answer_lost) = (faults.one_in(25), faults.one_in(25), faults.one_in(25));
+        let mut inner = self.log.inner();
+        if self.producer != Some(inner.producer) {
+            return Err(Error::fenced("another producer has opened this log"));
+        }
+        if dropped {
+            return Err(Error::unavailable("the connection broke before the commit was sent"));
+        }
+        if on_its_way {
+            inner.in_flight = Some((entries, marker.clone()));
+            self.producer = None;
+            return Err(Error::unavailable("no answer to the commit; it is still on its way"));
+        }
+        inner.committed.extend(entries);
+        inner.marker = Some(marker.clone());
+        if answer_lost {
+            return Err(Error::unavailable("no answer to the commit; it was applied"));
+        }
+        Ok(())
+    }
+
+    fn recorded(&self) -> RecordedTarget {
+        RecordedTarget(self.log.name.as_bytes().to_vec())
+    }
+
+    fn publish_deadline(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+}
