@@ -1,33 +1,40 @@
-//! Slows a source down, by the clock: a crash test needs time to crash in.
+//! Slows a Kafka source down, by the clock: a crash test needs time, and many checkpoints, to crash in.
 
-use mailer_core::{Batch, Clock, Polled, Result, Source, SourceFactory, SplitId, StartAt, WorkerContext};
+use mailer_core::{Batch, Clock, Polled, Record, Result, Source, SourceFactory, SplitId, StartAt, WorkerContext};
+use mailer_kafka::{KafkaReader, KafkaRecord, KafkaSource, Position, Raw};
+use std::collections::VecDeque;
+use std::mem::size_of;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Reads `inner` no faster than `per_second` records a second and worker.
-pub struct Paced<F> {
-    inner: F,
+/// Hands out the records of a Kafka source a few at a time, no faster than `per_second` a second and worker.
+pub struct Paced {
+    inner: KafkaSource<Raw>,
     per_second: f64,
 }
 
-impl<F> Paced<F> {
+impl Paced {
     /// Paces `inner`.
-    pub fn new(inner: F, per_second: f64) -> Self {
+    pub fn new(inner: KafkaSource<Raw>, per_second: f64) -> Self {
         Self { inner, per_second }
     }
 }
 
-impl<F: SourceFactory> SourceFactory for Paced<F> {
-    type Source = PacedReader<F::Source>;
+impl SourceFactory for Paced {
+    type Source = PacedReader;
 
-    fn build(&self, context: &WorkerContext) -> Result<Self::Source> {
+    fn build(&self, context: &WorkerContext) -> Result<PacedReader> {
         let clock = context.clock.clone();
         let (began, inner) = (clock.monotonic(), self.inner.build(context)?);
-        Ok(PacedReader { inner, clock, began, per_second: self.per_second, read: 0 })
-    }
-
-    fn is_replayable(&self) -> bool {
-        self.inner.is_replayable()
+        Ok(PacedReader {
+            inner,
+            clock,
+            began,
+            per_second: self.per_second,
+            read: 0,
+            held: VecDeque::new(),
+            split: None,
+        })
     }
 
     fn describe(&self) -> String {
@@ -36,39 +43,67 @@ impl<F: SourceFactory> SourceFactory for Paced<F> {
 }
 
 /// The source behind [`Paced`].
-pub struct PacedReader<S: Source> {
-    inner: S,
+pub struct PacedReader {
+    inner: KafkaReader<Raw>,
     clock: Arc<dyn Clock>,
     began: Duration,
     per_second: f64,
     read: u64,
+    /// Read from `split` and not handed out yet.
+    held: VecDeque<Record<KafkaRecord>>,
+    split: Option<SplitId>,
 }
 
-impl<S: Source> Source for PacedReader<S> {
-    type Item = S::Item;
-    type Position = S::Position;
+impl PacedReader {
+    /// How many records may be handed out now.
+    fn allowance(&self) -> usize {
+        let due = (self.clock.monotonic() - self.began).as_secs_f64() * self.per_second;
+        (due as u64).saturating_sub(self.read) as usize
+    }
+}
+
+impl Source for PacedReader {
+    type Item = KafkaRecord;
+    type Position = Position;
 
     fn splits(&mut self) -> Result<Vec<SplitId>> {
         self.inner.splits()
     }
 
-    fn assign(&mut self, split: &SplitId, start: StartAt<S::Position>) -> Result<S::Position> {
+    fn assign(&mut self, split: &SplitId, start: StartAt<Position>) -> Result<Position> {
         self.inner.assign(split, start)
     }
 
-    /// One whole batch of the inner source when its time has come: positions stay those of the inner source.
-    fn poll(&mut self, out: &mut Batch<S::Item>) -> Result<Polled> {
-        let due = (self.clock.monotonic() - self.began).as_secs_f64() * self.per_second;
-        if self.read as f64 > due {
+    fn poll(&mut self, out: &mut Batch<KafkaRecord>) -> Result<Polled> {
+        let allowance = self.allowance();
+        if allowance == 0 {
             return Ok(Polled::Nothing { caught_up: false });
         }
-        let polled = self.inner.poll(out)?;
+        if self.held.is_empty() {
+            match self.inner.poll(out)? {
+                Polled::Records { split, .. } => self.split = Some(split),
+                other => return Ok(other),
+            }
+            self.held.extend(out.drain(..));
+        }
+        out.extend(self.held.drain(..allowance.min(self.held.len())));
         self.read += out.len() as u64;
-        Ok(polled)
+        let bytes = out.len() * size_of::<Record<KafkaRecord>>();
+        match self.split.clone() {
+            Some(split) => Ok(Polled::Records { split, bytes }),
+            None => Ok(Polled::Nothing { caught_up: false }),
+        }
     }
 
-    fn position(&self, split: &SplitId) -> S::Position {
-        self.inner.position(split)
+    /// The first record that was not handed out; the inner source stands behind all it has read.
+    fn position(&self, split: &SplitId) -> Position {
+        let mut position = self.inner.position(split);
+        if self.split.as_ref() == Some(split)
+            && let Some(first) = self.held.front()
+        {
+            position.offset = first.value.offset;
+        }
+        position
     }
 
     fn on_completed(&mut self, id: mailer_core::CheckpointId) -> Result<()> {

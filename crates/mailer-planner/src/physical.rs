@@ -18,7 +18,7 @@ pub struct Defaults {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { workers: 1, key_groups: mailer_core::DEFAULT_KEY_GROUPS, edge_batches: 16, edge_bytes: 1024 * 1024 }
+        Self { workers: 1, key_groups: mailer_core::DEFAULT_KEY_GROUPS, edge_batches: 8, edge_bytes: 1024 * 1024 }
     }
 }
 

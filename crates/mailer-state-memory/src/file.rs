@@ -81,11 +81,17 @@ mod tests {
         decode("file", bytes, |entry| out.push(entry)).map(|()| out)
     }
 
+    fn unhex(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(byte).collect()
+    }
+
     #[test]
     fn version_1_is_written_and_read_byte_by_byte() {
-        let frozen = include_bytes!("../testdata/v1/four-entries.delta");
+        let frozen = unhex(include_str!("../testdata/v1/four-entries.txt"));
         assert_eq!(encode(ENTRIES.into_iter()).unwrap(), frozen);
-        assert_eq!(entries(frozen).unwrap(), ENTRIES);
+        assert_eq!(entries(&frozen).unwrap(), ENTRIES);
     }
 
     #[test]

@@ -7,7 +7,10 @@ use std::path::Path;
 pub(crate) fn rocks(path: &Path, error: rocksdb::Error) -> Error {
     let message = format!("RocksDB at {}", path.display());
     match error.kind() {
-        rocksdb::ErrorKind::Corruption => Error::corrupt(message).caused_by(error),
+        rocksdb::ErrorKind::Corruption => {
+            let way_out = "the state files of the checkpoint are damaged, restore its folder from a backup";
+            Error::corrupt(format!("{message}: {way_out}")).caused_by(error)
+        }
         rocksdb::ErrorKind::InvalidArgument | rocksdb::ErrorKind::NotSupported => {
             Error::internal(message).caused_by(error)
         }

@@ -6,11 +6,11 @@
 #![allow(clippy::print_stdout, reason = "standard output is how it reports")]
 
 use clap::{Parser, ValueEnum};
-use mailer_core::{ErrorKind, Result, SourceFactory};
+use mailer_core::{ErrorKind, Result};
 use mailer_integration_tests::events::{Order, Seen, Total};
 use mailer_integration_tests::failpoints::Failpoints;
 use mailer_integration_tests::paced::Paced;
-use mailer_kafka::{KafkaSink, KafkaSource, Start, TransactionalKafkaSink};
+use mailer_kafka::{KafkaRecord, KafkaSink, KafkaSource, Start, TransactionalKafkaSink};
 use mailer_runtime::testing::Mutations;
 use mailer_runtime::{Env, FileStorage, JobEvent, MemoryBackend, RestartPolicy};
 use mailer_state_rocksdb::RocksDbBackend;
@@ -111,7 +111,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.endless {
         source = source.until_end();
     }
-    pipeline(&env, Paced::new(source.json::<Order>(), arguments.rate), arguments);
+    pipeline(&env, Paced::new(source, arguments.rate), arguments);
     env.execute()
 }
 
@@ -138,11 +138,8 @@ fn environment(arguments: &Arguments) -> Env {
 }
 
 /// Totals per customer, and a branch that copies the number of every order: two sinks, one transaction.
-fn pipeline<F>(env: &Env, source: F, arguments: &Arguments)
-where
-    F: SourceFactory<Source: mailer_core::Source<Item = Order>>,
-{
-    let orders = env.source("orders", source);
+fn pipeline(env: &Env, source: Paced, arguments: &Arguments) {
+    let orders = env.source("orders", source).try_map(parse).named("parse").branch();
     let totals = orders.clone().key_by(|order| order.customer.clone()).partitions(arguments.workers).aggregate(
         "totals",
         Total::default,
@@ -167,6 +164,10 @@ where
         let seen = orders.map(|order| Seen { id: order.id });
         seen.sink("seen-out", KafkaSink::new(bootstrap, &*arguments.seen).json().key(seen_key));
     }
+}
+
+fn parse(record: KafkaRecord) -> serde_json::Result<Order> {
+    serde_json::from_slice(record.value.as_deref().unwrap_or_default())
 }
 
 fn add(total: &mut Total, order: Order) {

@@ -74,7 +74,10 @@ impl BlobStore for FileBlobs {
             return Err(Error::corrupt(text));
         }
         if found.checksum != blob.checksum {
-            return Err(Error::corrupt(format!("{}: the checksum does not match", path.display())));
+            return Err(Error::corrupt(format!(
+                "{}: the checksum does not match: restore the file from a backup",
+                path.display()
+            )));
         }
         Ok(bytes)
     }

@@ -135,7 +135,7 @@ impl<D: Decode> KafkaReader<D> {
 
     fn undecodable(&mut self, error: Error) -> Result<()> {
         if self.settings.on_error == OnError::Fail {
-            return Err(error);
+            return Err(error.context("a record does not decode (`on_error(OnError::Skip)` would leave it out)"));
         }
         self.skipped += 1;
         if self.skipped == 1 {
