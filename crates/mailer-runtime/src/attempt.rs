@@ -9,6 +9,7 @@ use crate::job::RestartPolicy;
 use crate::job::control::JobControl;
 use crate::job::event::JobEvent;
 use crate::job::status::{JobState, RecoveryReport};
+use crate::panics;
 use crate::recovery::{Matched, PlanShape, Recovered, Request, StatefulOperator, match_plan, recover};
 use crate::shared::{JobShared, Mutations};
 use mailer_checkpoint::CheckpointStorage;
@@ -76,8 +77,8 @@ impl Plan {
             self.settings.staging_budget,
             self.settings.mutations,
         );
-        control.attach(reports);
-        let outcome = self.run_with(driver, control, &shared, inbox);
+        control.attach(reports, &shared);
+        let outcome = panics::caught("the start of the job", || self.run_with(driver, control, &shared, inbox));
         shared.halt();
         let why = outcome.as_ref().err().map_or_else(|| "the job has ended".to_owned(), ToString::to_string);
         control.detach(&why);
@@ -98,9 +99,11 @@ impl Plan {
         let report = origin.report(shared.clock.monotonic() - began);
         control.status.start_run(counters);
         control.status.note_recovery(report.clone());
-        control.status.set_state(JobState::Running);
+        if !control.is_stopping() {
+            control.status.set_state(JobState::Running);
+        }
         control.emit(JobEvent::Recovered(report));
-        let fresh = origin.manifest().is_none();
+        let fresh = self.starts_a_source(&origin);
         let coordinator = self.coordinator(&origin, tasks.len(), shared);
         let root = origin.recovered.as_ref().map(|recovered| recovered.root.clone());
         let durable = origin.into_durable(self, driver.chance());
@@ -171,6 +174,14 @@ impl Plan {
             sources: nodes.iter().filter(|n| is_source(&n.kind)).map(|n| n.name.clone()).collect(),
             operators,
         }
+    }
+
+    /// A source the checkpoint does not know resolves its configured start now: the place it found must be durable before
+    /// its first record, or a crash would make it look again, further on.
+    fn starts_a_source(&self, origin: &Origin) -> bool {
+        let Some(manifest) = origin.manifest() else { return true };
+        let is_known = |name: &String| manifest.sources.iter().any(|source| source.name == *name);
+        !self.shape().sources.iter().all(is_known)
     }
 
     fn source_tasks(&self) -> usize {

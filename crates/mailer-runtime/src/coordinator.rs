@@ -35,7 +35,7 @@ pub(crate) struct Settings {
 /// What has happened.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The tasks stand. `fresh`: there is no checkpoint yet, so the first one comes before the first record.
+    /// The tasks stand. `fresh`: a source starts that no checkpoint knows, so one comes before the first record.
     Start { fresh: bool },
     /// Time has passed; `staged` bytes wait for the next barrier.
     Tick { staged: usize },
@@ -289,7 +289,9 @@ impl Coordinator {
             return;
         }
         if let Some(kind) = self.stop.or((self.sources_reading == 0).then_some(Kind::Final)) {
-            let tickets = self.wanted.take().map(|(_, tickets)| tickets).unwrap_or_default();
+            // Who asked for a savepoint meanwhile gets one: the last checkpoint is kept.
+            let (wanted, tickets) = self.wanted.take().unwrap_or((kind, Vec::new()));
+            let kind = if wanted == Kind::Savepoint { wanted } else { kind };
             self.inject(kind, true, tickets, now, actions);
         } else if let Some((kind, tickets)) = self.wanted.take() {
             self.inject(kind, false, tickets, now, actions);

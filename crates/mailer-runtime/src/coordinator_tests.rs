@@ -216,3 +216,15 @@ fn an_interval_that_passes_during_a_checkpoint_is_counted() {
     assert_eq!(tick(&mut c, 20 * SECOND), ["skipped"]);
     assert!(tick(&mut c, 21 * SECOND).is_empty(), "once per interval");
 }
+
+#[test]
+fn a_savepoint_that_is_asked_for_while_the_job_drains_is_the_last_checkpoint() {
+    let mut c = coordinator(settings());
+    tick(&mut c, 10 * SECOND);
+    assert!(c.on(Event::Trigger { kind: Kind::Savepoint, ticket: 3 }, 11 * SECOND).is_empty());
+    assert_eq!(names(&c.on(Event::Stop { kind: Kind::Final }, 11 * SECOND)), ["stop reading"]);
+    snapshot(&mut c, 5, 12 * SECOND);
+    assert_eq!(prepared(&mut c, 5, 12 * SECOND), ["publish 5", "inject 6 last"]);
+    snapshot(&mut c, 6, 13 * SECOND);
+    assert_eq!(published(&mut c, 5, 13 * SECOND), ["announce 5 []", "prepare 6 Savepoint"]);
+}

@@ -39,8 +39,7 @@ fn step(task: &mut dyn Task) -> Result<Progress> {
 
 #[cold]
 fn panicked(task: &dyn Task, panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("(no message)");
+    let text = crate::panics::text(panic);
     let place = format!("stage {}, {}", task.name(), task.origin());
     match mailer_operators::take_panic_site() {
         Some(operator) => Error::user_function(format!("operator {operator} panicked: {text} ({place})")),

@@ -245,7 +245,7 @@ impl Executor {
         let Some(durable) = &self.durable else { return };
         let parts = self.collected.get_mut(&id).map(|c| std::mem::take(&mut c.parts)).unwrap_or_default();
         let (state, shared) = (durable.state.clone(), self.shared.clone());
-        self.shared.beside.spawn(Box::new(move || {
+        self.shared.spawn_beside(Box::new(move || {
             let result = state.link(id, parts);
             shared.report(Report::Linked { id, result });
         }));
@@ -255,6 +255,8 @@ impl Executor {
         let Some(collected) = self.collected.remove(&id) else {
             return self.end(Err(Error::internal(format!("checkpoint {id} is prepared without its snapshots"))));
         };
+        // Tasks may have reported an earlier one after it was given up.
+        self.collected.retain(|other, _| *other > id);
         let Some(durable) = &mut self.durable else { return };
         let segments = std::mem::take(&mut self.segments);
         let nonce = (durable.chance)();
@@ -283,7 +285,7 @@ impl Executor {
         let (Some(durable), Some(publishing)) = (&self.durable, &mut self.publishing) else { return };
         publishing.decided = true;
         let (manifest, root, shared) = (publishing.manifest.clone(), durable.root.clone(), self.shared.clone());
-        self.shared.beside.spawn(Box::new(move || {
+        self.shared.spawn_beside(Box::new(move || {
             let result = root.prepare(&manifest);
             shared.report(Report::Prepared { id, result });
         }));

@@ -66,6 +66,7 @@ impl<T> InputGate<T> {
             }
             Element::Watermark(watermark) => {
                 self.inputs[i].idle = false;
+                self.idle = false;
                 self.inputs[i].watermark = self.inputs[i].watermark.max(watermark);
                 self.advance_watermark()
             }
@@ -100,6 +101,11 @@ impl<T> InputGate<T> {
         }
         if self.shared.mutations.skip_alignment {
             return self.align_without_holding(barrier);
+        }
+        // A later barrier means that the one being aligned was given up after this call looked. Inputs held at that one
+        // have not reached this one.
+        if self.aligning.is_some_and(|older| older.checkpoint < barrier.checkpoint) {
+            self.release();
         }
         self.aligning = Some(barrier);
         self.inputs[i].held = true;
@@ -187,6 +193,28 @@ mod tests {
         send(&mut senders[1], barrier(2));
         send(&mut senders[0], barrier(2));
         assert_eq!(drain(&mut gate), [barrier(2)]);
+    }
+
+    #[test]
+    fn a_barrier_that_comes_before_the_cancellation_is_seen_mixes_no_two_checkpoints() {
+        let (mut senders, mut gate, _) = gate(2);
+        send(&mut senders[0], barrier(1));
+        send(&mut senders[0], value(9));
+        send(&mut senders[0], barrier(2));
+        assert_eq!(drain(&mut gate), []);
+        send(&mut senders[1], barrier(2));
+        assert_eq!(drain(&mut gate), [], "the first input has not reached it");
+        assert_eq!(drain(&mut gate), [value(9), barrier(2)]);
+    }
+
+    #[test]
+    fn idle_is_told_again_after_a_watermark() {
+        let mark = |t| Element::Watermark(Watermark(Timestamp(t)));
+        let (mut senders, mut gate, _) = gate(1);
+        for element in [Element::Idle, mark(10), Element::Idle] {
+            send(&mut senders[0], element);
+        }
+        assert_eq!(drain(&mut gate), [Element::Idle, mark(10), Element::Idle]);
     }
 
     #[test]

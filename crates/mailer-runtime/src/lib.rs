@@ -54,6 +54,7 @@ mod job;
 mod no_blobs;
 mod node;
 mod output_gate;
+mod panics;
 mod publish;
 mod recovery;
 mod report;

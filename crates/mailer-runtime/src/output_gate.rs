@@ -6,7 +6,7 @@
 
 use crate::edge::{Parcel, Sender};
 use crate::node::{Node, TaskContext};
-use mailer_core::{Barrier, Batch, Element, Keyed, MAX_BATCH_RECORDS, Result, Watermark};
+use mailer_core::{Barrier, Batch, Element, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Result, Watermark};
 use std::collections::VecDeque;
 use std::mem::size_of;
 
@@ -47,7 +47,7 @@ impl<T> Target<T> {
     fn push(&mut self, record: mailer_core::Record<T>, bytes: usize) {
         self.buffer.push(record);
         self.bytes += bytes;
-        if self.buffer.len() >= MAX_BATCH_RECORDS {
+        if self.buffer.len() >= MAX_BATCH_RECORDS || self.bytes >= MAX_BATCH_BYTES {
             self.close_batch();
         }
     }

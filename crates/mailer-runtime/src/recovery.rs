@@ -69,17 +69,7 @@ pub(crate) fn recover(request: Request<'_>, shared: &JobShared) -> Result<Recove
     let options = AcquireOptions { take_over: request.take_over, job: request.job.to_owned() };
     let root = request.storage.acquire(&options)?;
     fail::fail_point!("recovery-locked");
-    let newest = newest(root.as_ref())?;
-    fail::fail_point!("recovery-listed");
-    let mut claims = claim_targets(&request, root.as_ref(), newest.as_ref(), shared.mutations)?;
-    // A former owner may have made a manifest durable while we fenced it: it decided, so it counts.
-    let newest = match self::newest(root.as_ref())? {
-        again if same(again.as_ref(), newest.as_ref()) => newest,
-        again => {
-            claims = claim_targets(&request, root.as_ref(), again.as_ref(), shared.mutations)?;
-            again
-        }
-    };
+    let (newest, claims) = claim_newest(&request, root.as_ref(), shared.mutations)?;
     root.record_base(newest.as_ref().map(|(entry, _)| Base { id: entry.id, epoch: entry.epoch }).unwrap_or_default())?;
     fail::fail_point!("recovery-based");
     let rolled_forward = roll_forward(&request, root.as_ref(), newest.as_ref(), &claims, shared)?;
@@ -91,6 +81,25 @@ pub(crate) fn recover(request: Request<'_>, shared: &JobShared) -> Result<Recove
     Ok(Recovered { root, manifest: newest.map(|(_, m)| m), next_id: last_id.next(), targets, rolled_forward })
 }
 
+/// Claims the targets of the newest checkpoint. A former owner may decide and publish until it is fenced: what we read
+/// before that, and any disagreement with a target, counts only if the newest checkpoint is the same afterwards.
+fn claim_newest(
+    request: &Request<'_>,
+    root: &dyn CheckpointRoot,
+    mutations: Mutations,
+) -> Result<(Option<Newest>, Vec<Claim>)> {
+    let mut newest = newest(root)?;
+    fail::fail_point!("recovery-listed");
+    loop {
+        let claims = claim_targets(request, root, newest.as_ref(), mutations);
+        let again = self::newest(root)?;
+        if same(again.as_ref(), newest.as_ref()) {
+            return claims.map(|claims| (newest, claims));
+        }
+        newest = again;
+    }
+}
+
 type Newest = (Entry, Manifest);
 
 /// The newest checkpoint that counts. A damaged one is refused, never skipped: its output may be visible already.
@@ -99,7 +108,7 @@ fn newest(root: &dyn CheckpointRoot) -> Result<Option<Newest>> {
     if let Status::Damaged(why) = &entry.status {
         return Err(Error::corrupt(format!(
             "checkpoint {} cannot be used and is not skipped, because its output may be visible already: {why}; restore \
-             the file from a backup, or start a new lineage from an older checkpoint",
+             the file from a backup, or begin a new lineage: an empty folder and another transactional id",
             entry.id
         )));
     }

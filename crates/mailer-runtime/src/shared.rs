@@ -2,7 +2,8 @@
 //!
 //! Nothing in here is touched per record.
 
-use crate::beside::Beside;
+use crate::beside::{Beside, Job};
+use crate::panics;
 use crate::report::Report;
 use mailer_core::{Barrier, CheckpointId, Clock, Error};
 use std::collections::VecDeque;
@@ -102,7 +103,7 @@ pub(crate) struct JobShared {
     mailboxes: Vec<Mailbox>,
     wakers: Vec<Waker>,
     reports: mpsc::Sender<Report>,
-    pub(crate) beside: Arc<dyn Beside>,
+    beside: Arc<dyn Beside>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -182,6 +183,20 @@ impl JobShared {
 
     pub(crate) fn fail(&self, error: Error) {
         self.report(Report::Failed(error));
+    }
+
+    /// Runs beside the workers. The report of a job that panics would be waited for without end: the run ends instead.
+    pub(crate) fn spawn_beside(self: &Arc<Self>, job: Job) {
+        let shared = self.clone();
+        self.beside.spawn(Box::new(move || {
+            let run = || {
+                job();
+                Ok(())
+            };
+            if let Err(error) = panics::caught("work beside the workers", run) {
+                shared.fail(error);
+            }
+        }));
     }
 
     /// Stops every loop of the run.

@@ -64,7 +64,7 @@ impl TaskCore {
     fn spawn(&self, barrier: Barrier, job: PartJob) {
         let shared = self.shared.clone();
         let id = barrier.checkpoint;
-        self.shared.beside.spawn(Box::new(move || {
+        self.shared.spawn_beside(Box::new(move || {
             let result = run_part(job, &shared);
             shared.report(Report::Part { id, result });
         }));

@@ -28,6 +28,7 @@ pub struct Generator<F> {
     count: Option<u64>,
     rate: Option<f64>,
     timestamp: Option<fn(u64) -> i64>,
+    bytes_each: usize,
 }
 
 impl<T, F> Generator<F>
@@ -37,7 +38,7 @@ where
 {
     /// Makes values without end and as fast as they are taken.
     pub fn new(function: F) -> Self {
-        Self { function, count: None, rate: None, timestamp: None }
+        Self { function, count: None, rate: None, timestamp: None, bytes_each: size_of::<Record<T>>() }
     }
 
     /// Ends after `count` values, of all workers together.
@@ -51,6 +52,14 @@ where
     #[must_use]
     pub fn rate(mut self, per_second: f64) -> Self {
         self.rate = Some(per_second);
+        self
+    }
+
+    /// What one value counts for where edges are bounded in bytes: say it when values own memory outside themselves
+    /// (strings, vectors). Default: the size of the value itself.
+    #[must_use]
+    pub fn bytes_each(mut self, bytes: usize) -> Self {
+        self.bytes_each = bytes;
         self
     }
 
@@ -148,7 +157,7 @@ where
             return Ok(Polled::Nothing { caught_up: true });
         }
         self.made += out.len() as u64;
-        Ok(Polled::Records { split, bytes: out.len() * size_of::<Record<T>>() })
+        Ok(Polled::Records { split, bytes: out.len() * self.generator.bytes_each })
     }
 
     fn position(&self, _split: &SplitId) -> u64 {

@@ -28,18 +28,28 @@ pub struct SliceSource<T> {
     values: Arc<[T]>,
     timestamp: Option<TimestampOf<T>>,
     splits: u32,
+    bytes_each: usize,
 }
 
 impl<T: Clone + Send + Sync + 'static> SliceSource<T> {
     /// Reads `values` as one split.
     pub fn new(values: impl IntoIterator<Item = T>) -> Self {
-        Self { values: values.into_iter().collect(), timestamp: None, splits: 1 }
+        let values = values.into_iter().collect();
+        Self { values, timestamp: None, splits: 1, bytes_each: size_of::<Record<T>>() }
     }
 
     /// Takes event times, in ms since the Unix epoch, out of the values.
     #[must_use]
     pub fn timestamps(mut self, timestamp: impl Fn(&T) -> i64 + Send + Sync + 'static) -> Self {
         self.timestamp = Some(Arc::new(timestamp));
+        self
+    }
+
+    /// What one value counts for where edges are bounded in bytes: say it when values own memory outside themselves
+    /// (strings, vectors). Default: the size of the value itself.
+    #[must_use]
+    pub fn bytes_each(mut self, bytes: usize) -> Self {
+        self.bytes_each = bytes;
         self
     }
 
@@ -110,7 +120,7 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
             let Some(split) = self.positions.keys().nth(self.turn % self.positions.len()).cloned() else { break };
             self.turn += 1;
             if self.read(&split, out) {
-                return Ok(Polled::Records { split, bytes: out.len() * size_of::<Record<T>>() });
+                return Ok(Polled::Records { split, bytes: out.len() * self.slice.bytes_each });
             }
         }
         Ok(Polled::Ended)

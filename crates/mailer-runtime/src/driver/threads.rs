@@ -7,6 +7,7 @@ use super::{Driver, step};
 use crate::assembly::Placed;
 use crate::beside::{Beside, Job};
 use crate::executor::{Chance, Ended, Executor};
+use crate::panics;
 use crate::report::Report;
 use crate::shared::{JobShared, lock};
 use crate::task::{Progress, Task};
@@ -76,11 +77,14 @@ impl Driver for ThreadDriver {
             let (signal, shared) = (self.signals[i].clone(), shared.clone());
             workers.push(spawn(format!("mailer-worker-{i}"), move || work(tasks, &signal, &shared))?);
         }
-        let outcome = loop {
-            if let Some(outcome) = executor.step(TICK) {
-                break outcome;
+        // Listeners and connectors are called in here: whatever they do, the workers are stopped below.
+        let outcome = panics::caught("the coordinator or a listener", || {
+            loop {
+                if let Some(outcome) = executor.step(TICK) {
+                    break outcome;
+                }
             }
-        };
+        });
         shared.halt();
         workers.into_iter().for_each(join);
         self.pool.join();

@@ -37,7 +37,7 @@ impl Executor {
             let (publisher, previous) = (target.publisher.clone(), target.previous);
             let (marker, name, shared) = (marker.clone(), target.name.clone(), self.shared.clone());
             let blobs = durable.root.blobs();
-            self.shared.beside.spawn(Box::new(move || {
+            self.shared.spawn_beside(Box::new(move || {
                 let began = shared.clock.monotonic();
                 let mut publisher = lock(&publisher);
                 let outcome =
@@ -87,7 +87,7 @@ impl Executor {
     pub(super) fn complete(&mut self, id: CheckpointId) {
         let Some(durable) = &self.durable else { return };
         let (root, keep, shared) = (durable.root.clone(), durable.keep_completed, self.shared.clone());
-        self.shared.beside.spawn(Box::new(move || {
+        self.shared.spawn_beside(Box::new(move || {
             let result = root.complete(id, root.epoch()).and_then(|()| root.prune(keep)).map(drop);
             shared.report(Report::Completed { id, result });
         }));

@@ -4,7 +4,7 @@ use super::event::JobEvent;
 use super::status::{JobState, StatusBoard};
 use crate::coordinator::Ticket;
 use crate::report::Report;
-use crate::shared::lock;
+use crate::shared::{JobShared, lock};
 use mailer_checkpoint::manifest::Kind;
 use mailer_core::{CheckpointId, Error, Result};
 use std::collections::HashMap;
@@ -23,12 +23,29 @@ pub(crate) struct JobControl {
 
 #[derive(Default)]
 struct Inner {
-    reports: Option<mpsc::Sender<Report>>,
+    run: Option<Run>,
     /// The stop that was asked for; `StopNow` wins.
     stop: Option<StopRequest>,
     next_ticket: Ticket,
     answers: HashMap<Ticket, Option<Result<CheckpointId>>>,
     finished: bool,
+}
+
+/// The run that listens now.
+struct Run {
+    reports: mpsc::Sender<Report>,
+    shared: Arc<JobShared>,
+}
+
+impl Run {
+    /// Recovery reads no reports: where it waits for a target, only the halt reaches it.
+    fn stop(&self, report: Report) {
+        let is_now = matches!(report, Report::StopNow);
+        let _run_has_ended = self.reports.send(report);
+        if is_now {
+            self.shared.halt();
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -55,18 +72,19 @@ impl JobControl {
     }
 
     /// A new run listens now; a stop asked for before it counts for it too.
-    pub(crate) fn attach(&self, reports: mpsc::Sender<Report>) {
+    pub(crate) fn attach(&self, reports: mpsc::Sender<Report>, shared: &Arc<JobShared>) {
         let mut inner = lock(&self.inner);
+        let run = Run { reports, shared: shared.clone() };
         if let Some(stop) = inner.stop {
-            let _run_has_ended = reports.send(stop.report());
+            run.stop(stop.report());
         }
-        inner.reports = Some(reports);
+        inner.run = Some(run);
     }
 
     /// The run has ended: who waits for one of its checkpoints is told so.
     pub(crate) fn detach(&self, why: &str) {
         let mut inner = lock(&self.inner);
-        inner.reports = None;
+        inner.run = None;
         for answer in inner.answers.values_mut().filter(|answer| answer.is_none()) {
             *answer = Some(Err(Error::unavailable(format!("the checkpoint was not completed: {why}"))));
         }
@@ -85,10 +103,10 @@ impl JobControl {
         let mut inner = lock(&self.inner);
         let ticket = inner.next_ticket;
         inner.next_ticket += 1;
-        let Some(reports) = &inner.reports else {
+        let Some(run) = &inner.run else {
             return Err(Error::unavailable("the job is not running now"));
         };
-        let _run_has_ended = reports.send(Report::Trigger { kind, ticket });
+        let _run_has_ended = run.reports.send(Report::Trigger { kind, ticket });
         inner.answers.insert(ticket, None);
         loop {
             if let Some(Some(_)) = inner.answers.get(&ticket)
@@ -109,8 +127,8 @@ impl JobControl {
         if inner.stop != Some(StopRequest::Now) {
             inner.stop = Some(request);
         }
-        if let Some(reports) = &inner.reports {
-            let _run_has_ended = reports.send(report);
+        if let Some(run) = &inner.run {
+            run.stop(report);
         }
         if !inner.finished {
             self.status.set_state(JobState::Stopping);

@@ -17,7 +17,7 @@ pub enum JobEvent {
     Completed {
         /// Its id.
         id: CheckpointId,
-        /// The first of a lineage, before the first record.
+        /// Taken before the first record, because a source starts that no checkpoint knows yet.
         initial: bool,
         /// Records that became visible with it.
         records: u64,

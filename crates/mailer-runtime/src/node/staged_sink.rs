@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) struct StagedSink<T, S> {
     name: String,
     stager: S,
-    /// What this stager has added to the job's count of staged bytes since the last seal.
+    /// What this stager has added to the job's count of staged bytes since the last seal: taken off when it is sealed.
     counted: usize,
     written: Arc<AtomicU64>,
     shared: Arc<JobShared>,
@@ -29,7 +29,7 @@ impl<T: Send, S: Stager<T>> Node<T> for StagedSink<T, S> {
         self.stager.stage(batch).map_err(|e| e.context(format_args!("sink \"{}\"", self.name)))?;
         let staged = self.stager.staged_bytes();
         self.shared.staged.add(staged.saturating_sub(self.counted));
-        self.counted = staged;
+        self.counted = self.counted.max(staged);
         Ok(())
     }
 
@@ -50,7 +50,8 @@ impl<T: Send, S: Stager<T>> Node<T> for StagedSink<T, S> {
     }
 
     fn barrier(&mut self, barrier: Barrier, cx: &mut TaskContext) -> Result<()> {
-        let job = self.stager.seal(barrier.checkpoint)?;
+        let sealed = self.stager.seal(barrier.checkpoint);
+        let job = sealed.map_err(|e| e.context(format_args!("sink \"{}\"", self.name)))?;
         let bytes = std::mem::take(&mut self.counted);
         let name = self.name.clone();
         let job = move || job().map_err(|e| e.context(format_args!("sink \"{name}\"")));

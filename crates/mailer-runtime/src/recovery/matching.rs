@@ -25,7 +25,8 @@ pub(crate) struct Matched {
     pub(crate) restored: Vec<String>,
     pub(crate) new: Vec<String>,
     pub(crate) dropped: Vec<String>,
-    /// Operators with the ids their keys carry: old names keep theirs, new ones get unused ones.
+    /// Operators with the ids their keys carry: old names keep theirs, new ones get unused ones. Dropped ones stay in the
+    /// list without workers.
     pub(crate) operators: Vec<Operator>,
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn match_plan(manifest: Option<&Manifest>, plan: &PlanShape, allow_dr
         refuse_other_shape(stored, plan)?;
     }
     let mut matched = Matched { operators: assign_ids(stored, plan), ..Matched::default() };
-    let stored_names = stored.sources.iter().map(|s| &s.name).chain(stored.operators.iter().map(|o| &o.name));
+    let stored_names = stored.sources.iter().map(|s| &s.name).chain(living(stored).map(|o| &o.name));
     let plan_names: Vec<_> = plan.sources.iter().chain(plan.operators.iter().map(|o| &o.name)).collect();
     for name in stored_names.clone() {
         let side = if plan_names.contains(&name) { &mut matched.restored } else { &mut matched.dropped };
@@ -66,28 +67,47 @@ fn refuse_other_shape(stored: &Manifest, plan: &PlanShape) -> Result<()> {
     }
     if !stored.state_backend.is_empty() && stored.state_backend != plan.state_backend {
         return Err(Error::refused(format!(
-            "checkpoint {id} was taken with the state backend \"{}\", the program uses \"{}\": use the same one",
+            "checkpoint {id} was taken with the state backend \"{}\", the program uses \"{}\": give the Env that one with `.state_backend(…)`",
             stored.state_backend, plan.state_backend
         )));
     }
     for operator in &plan.operators {
-        let Some(old) = stored.operators.iter().find(|old| old.name == operator.name) else { continue };
-        if old.parallelism != u32::from(operator.parallelism) {
-            return Err(Error::refused(format!(
-                "operator \"{}\" had {} workers in checkpoint {id} and has {} now; rescaling is not supported yet: set \
-                 `partitions({})`",
-                operator.name, old.parallelism, operator.parallelism, old.parallelism
-            )));
+        if let Some(old) = living(stored).find(|old| old.name == operator.name) {
+            refuse_other_workers(id, old, operator)?;
+            refuse_other_states(id, old, operator)?;
         }
     }
     Ok(())
 }
 
+fn refuse_other_workers(id: u64, old: &Operator, operator: &StatefulOperator) -> Result<()> {
+    if old.parallelism == u32::from(operator.parallelism) {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "operator \"{}\" had {} workers in checkpoint {id} and has {} now; rescaling is not supported yet: set \
+         `partitions({})`",
+        operator.name, old.parallelism, operator.parallelism, old.parallelism
+    )))
+}
+
+/// States are found by their place: one that is another now would be read out of the bytes of the old one.
+fn refuse_other_states(id: u64, old: &Operator, operator: &StatefulOperator) -> Result<()> {
+    let had: Vec<_> = old.states.iter().map(|state| state.name.as_str()).collect();
+    if operator.states.starts_with(&had) {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "operator \"{}\" kept {had:?} in checkpoint {id} and keeps {:?} now: it is not the same operator. Give it a new \
+         name, and name the old one in `allow_dropped`",
+        operator.name, operator.states
+    )))
+}
+
 fn assign_ids(stored: &Manifest, plan: &PlanShape) -> Vec<Operator> {
-    // Dropped operators keep their ids out of use: their keys may still lie in the store.
     let mut next = stored.operators.iter().map(|operator| operator.id).max().unwrap_or(0);
     let describe = |operator: &StatefulOperator| {
-        let old = stored.operators.iter().find(|old| old.name == operator.name);
+        let old = living(stored).find(|old| old.name == operator.name);
         let id = old.map_or_else(
             || {
                 next += 1;
@@ -103,7 +123,22 @@ fn assign_ids(stored: &Manifest, plan: &PlanShape) -> Vec<Operator> {
         let states = operator.states.iter().enumerate().map(state).collect();
         Operator { name: operator.name.clone(), id, states, parallelism: operator.parallelism.into() }
     };
-    plan.operators.iter().map(describe).collect()
+    let mut operators: Vec<_> = plan.operators.iter().map(describe).collect();
+    let is_dropped = |old: &&Operator| operators.iter().all(|operator| operator.id != old.id);
+    let dropped: Vec<_> = stored.operators.iter().filter(is_dropped).map(without_workers).collect();
+    operators.extend(dropped);
+    operators
+}
+
+/// Operators a program had when the checkpoint was taken.
+fn living(stored: &Manifest) -> impl Iterator<Item = &Operator> + Clone {
+    stored.operators.iter().filter(|operator| operator.parallelism > 0)
+}
+
+/// A dropped operator. Its keys may still lie in the store, so its id must never be given to another; the list is where
+/// the next start finds it.
+fn without_workers(dropped: &Operator) -> Operator {
+    Operator { parallelism: 0, ..dropped.clone() }
 }
 
 #[cfg(test)]
@@ -160,6 +195,19 @@ mod tests {
         assert!(error.to_string().contains("totals") && error.to_string().contains("allow_dropped"), "{error}");
         let matched = match_plan(Some(&stored), &plan(&[]), &["totals".into()]).unwrap();
         assert_eq!(matched.dropped, ["totals"]);
+    }
+
+    #[test]
+    fn the_id_of_a_dropped_operator_is_never_given_out_again() {
+        let allowed = ["totals".to_owned()];
+        let dropped =
+            match_plan(Some(&manifest(&[("last", 1, 2), ("totals", 2, 2)])), &plan(&[operator("last", 2)]), &allowed);
+        let stored = Manifest { operators: dropped.unwrap().operators, ..manifest(&[]) };
+        let again = plan(&[operator("last", 2), operator("totals", 4)]);
+        let matched = match_plan(Some(&stored), &again, &[]).unwrap();
+        assert_eq!((&*matched.new, &*matched.dropped), (&["totals".to_owned()][..], &[][..]));
+        let ids: Vec<_> = matched.operators.iter().map(|o| (o.name.as_str(), o.id, o.parallelism)).collect();
+        assert_eq!(ids, [("last", 1, 2), ("totals", 3, 4), ("totals", 2, 0)]);
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl<S: Source> Task for SourceTask<S> {
     fn origin(&self) -> String {
         match &self.origin {
             Some(split) => format!("split {split}, position behind the batch {:?}", self.source.position(split)),
-            None => "no record read yet".into(),
+            None => "before its first batch".into(),
         }
     }
 
