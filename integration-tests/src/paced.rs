@@ -25,11 +25,11 @@ impl SourceFactory for Paced {
 
     fn build(&self, context: &WorkerContext) -> Result<PacedReader> {
         let clock = context.clock.clone();
-        let (began, inner) = (clock.monotonic(), self.inner.build(context)?);
+        let inner = self.inner.build(context)?;
         Ok(PacedReader {
             inner,
             clock,
-            began,
+            began: None,
             per_second: self.per_second,
             read: 0,
             held: VecDeque::new(),
@@ -46,7 +46,8 @@ impl SourceFactory for Paced {
 pub struct PacedReader {
     inner: KafkaReader<Raw>,
     clock: Arc<dyn Clock>,
-    began: Duration,
+    /// The first poll: a slow start earns no burst.
+    began: Option<Duration>,
     per_second: f64,
     read: u64,
     /// Read from `split` and not handed out yet.
@@ -56,8 +57,9 @@ pub struct PacedReader {
 
 impl PacedReader {
     /// How many records may be handed out now.
-    fn allowance(&self) -> usize {
-        let due = (self.clock.monotonic() - self.began).as_secs_f64() * self.per_second;
+    fn allowance(&mut self) -> usize {
+        let now = self.clock.monotonic();
+        let due = (now - *self.began.get_or_insert(now)).as_secs_f64() * self.per_second;
         (due as u64).saturating_sub(self.read) as usize
     }
 }

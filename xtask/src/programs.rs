@@ -1,8 +1,8 @@
-//! The programs of `mailer-integration-tests` that a person starts through xtask: `demo`, `crash-test`, `sim`, `bench`.
+//! What a person starts through xtask: `demo`, `crash-test` and `sim` of `mailer-integration-tests`, and the benches.
 //!
 //! xtask brings what they need (RocksDB's library, a broker) and passes every argument on as it is.
 
-use crate::kafka::{Broker, BrokerOptions, bootstrap_from_environment};
+use crate::kafka::{BOOTSTRAP_VARIABLE, Broker, BrokerOptions, bootstrap_from_environment};
 use crate::setup::{self, Need};
 use crate::{process, rocksdb, workspace};
 use anyhow::{Result, bail};
@@ -16,49 +16,82 @@ pub fn crash_test(arguments: &[OsString]) -> Result<()> {
     if !missing.is_empty() {
         bail!("the crash test needs a real broker: see what is missing above");
     }
-    run("crash-test", Profile::Dev, arguments)
+    build(&["crash-test", "victim"])?; // the victim lies beside it
+    run("crash-test", arguments)
 }
 
 /// Runs the engine under seeds, with simulated crashes.
 pub fn sim(arguments: &[OsString]) -> Result<()> {
     prepare()?;
-    run("sim", Profile::Dev, arguments)
+    run("sim", arguments)
 }
 
-/// Measures one area. Prints nothing of its own to standard output: with `--json` that is data.
+/// The areas that can be measured, each a bench of one crate that holds its own baseline.
+const BENCHES: &[(&str, &str, &str)] = &[
+    ("chain", "mailer-runtime", "pipelines"),
+    ("state", "mailer-state", "value_state"),
+    ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
+];
+
+/// Measures one area; what follows its name goes to the bench.
 pub fn bench(arguments: &[OsString]) -> Result<()> {
-    run("bench", Profile::Release, arguments)
+    let area = arguments.first().map(|area| area.to_string_lossy().into_owned()).unwrap_or_default();
+    let Some((_, package, bench)) = BENCHES.iter().find(|(name, ..)| *name == area) else {
+        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).collect();
+        bail!("no area {area:?} to measure: give one of {}", names.join(", "));
+    };
+    prepare()?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["bench", "--package", package, "--bench", bench, "--"]);
+    process::run(cargo.args(&arguments[1..]))
 }
 
-/// Shows exactly-once output surviving a crash: on a real broker where one can be had, else in process.
+/// Shows exactly-once output surviving two deaths: on a real broker where one can be had, else in process.
 pub fn demo(arguments: &[OsString]) -> Result<()> {
     let missing = prepare()?;
+    build(&["demo", "victim"])?; // the demo kills the victim, which lies beside it
+    if names_a_cluster(arguments) {
+        return run("demo", arguments);
+    }
     if let Some(bootstrap) = bootstrap_from_environment() {
-        return run("demo", Profile::Dev, &with(arguments, &["--bootstrap", &bootstrap]));
+        println!("demo: {BOOTSTRAP_VARIABLE}={bootstrap} is set, so it runs on that broker");
+        return run("demo", &with(arguments, &["--bootstrap", &bootstrap]));
     }
     if missing.contains(&Need::Java) || missing.contains(&Need::Maven) {
-        println!("demo: no broker without Java and Maven (see above), so it runs in this process, without Kafka");
-        return run("demo", Profile::Dev, &with(arguments, &["--in-process"]));
+        println!(
+            "demo: there is no real Kafka without Java and Maven (see above for how to get them), so it runs on a"
+        );
+        println!(
+            "      fake broker in its own process: the same engine and the same kills, but no proof about Kafka\n"
+        );
+        return run("demo", &with(arguments, &["--in-process"]));
     }
+    println!("demo: starting a real Kafka broker");
     let broker = Broker::start(BrokerOptions::named("demo"))?;
-    println!("demo: a real Kafka broker listens at {}", broker.bootstrap());
-    run("demo", Profile::Dev, &with(arguments, &["--bootstrap", broker.bootstrap()]))
+    run("demo", &with(arguments, &["--bootstrap", broker.bootstrap()]))
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Profile {
-    /// That of the tests, so that nothing is compiled twice.
-    Dev,
-    Release,
+/// The caller has chosen where the demo runs, or only asks how to use it.
+fn names_a_cluster(arguments: &[OsString]) -> bool {
+    let chosen = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
+        argument.starts_with("--bootstrap") || ["--in-process", "--help", "-h"].contains(&&*argument)
+    };
+    arguments.iter().any(chosen)
 }
 
-fn run(program: &str, profile: Profile, arguments: &[OsString]) -> Result<()> {
+/// Builds programs, and shows how far that is: the first time takes minutes.
+fn build(programs: &[&str]) -> Result<()> {
     let mut cargo = workspace::cargo();
-    cargo.args(["run", "--quiet", "--package", PACKAGE, "--bin", program]);
-    if matches!(profile, Profile::Release) {
-        cargo.arg("--release");
-    }
-    process::run(cargo.arg("--").args(arguments))
+    cargo.args(["build", "--package", PACKAGE]);
+    process::run(cargo.args(programs.iter().flat_map(|program| ["--bin", program])))
+}
+
+/// In the profile of the tests, so that nothing is compiled twice.
+fn run(program: &str, arguments: &[OsString]) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", PACKAGE, "--bin", program, "--"]);
+    process::run(cargo.args(arguments))
 }
 
 /// What is missing on this machine after an attempt to install it. RocksDB's library is compiled if it can be.
@@ -72,4 +105,16 @@ fn prepare() -> Result<Vec<Need>> {
 
 fn with(arguments: &[OsString], more: &[&str]) -> Vec<OsString> {
     arguments.iter().cloned().chain(more.iter().map(OsString::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_is_started_only_when_none_is_named() {
+        let names = |arguments: &[&str]| names_a_cluster(&with(&[], arguments));
+        assert!(!names(&[]) && !names(&["--backend", "memory", "--orders", "5000"]));
+        assert!(names(&["--in-process"]) && names(&["--help"]) && names(&["--bootstrap=127.0.0.1:9092"]));
+    }
 }

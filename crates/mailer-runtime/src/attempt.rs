@@ -48,6 +48,15 @@ pub(crate) struct Plan {
     pub(crate) physical: PhysicalPlan,
 }
 
+/// Whether the process has run the job before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    First,
+    /// After a failure. Another owner may have taken the root over meanwhile, and is not robbed: `take_over` was said of
+    /// the owner before the first start.
+    Again,
+}
+
 /// What a run starts from.
 pub(crate) struct Origin {
     recovered: Option<Recovered>,
@@ -64,7 +73,7 @@ impl Plan {
     }
 
     /// Recovers and runs to the end.
-    pub(crate) fn run(&self, driver: &mut dyn Driver, control: &Arc<JobControl>) -> Result<Ended> {
+    pub(crate) fn run(&self, driver: &mut dyn Driver, control: &Arc<JobControl>, start: Start) -> Result<Ended> {
         control.status.set_state(JobState::Starting);
         let (reports, inbox) = mpsc::channel();
         let sources = self.source_tasks();
@@ -78,7 +87,7 @@ impl Plan {
             self.settings.mutations,
         );
         control.attach(reports, &shared);
-        let outcome = panics::caught("the start of the job", || self.run_with(driver, control, &shared, inbox));
+        let outcome = panics::caught("the start of the job", || self.run_with(driver, control, &shared, inbox, start));
         shared.halt();
         let why = outcome.as_ref().err().map_or_else(|| "the job has ended".to_owned(), ToString::to_string);
         control.detach(&why);
@@ -91,9 +100,10 @@ impl Plan {
         control: &Arc<JobControl>,
         shared: &Arc<JobShared>,
         inbox: mpsc::Receiver<crate::report::Report>,
+        start: Start,
     ) -> Result<Ended> {
         let began = shared.clock.monotonic();
-        let origin = self.recover(shared)?;
+        let origin = self.recover(shared, start)?;
         let Assembled { tasks, counters } = assemble(self, &origin, shared)?;
         fail::fail_point!("recovery-restored");
         let report = origin.report(shared.clock.monotonic() - began);
@@ -119,7 +129,7 @@ impl Plan {
         }
     }
 
-    fn recover(&self, shared: &JobShared) -> Result<Origin> {
+    fn recover(&self, shared: &JobShared, start: Start) -> Result<Origin> {
         let settings = &self.settings;
         let recovered = match &settings.storage {
             None => None,
@@ -127,7 +137,7 @@ impl Plan {
                 Request {
                     job: &settings.job,
                     storage: storage.as_ref(),
-                    take_over: settings.take_over,
+                    take_over: settings.take_over && start == Start::First,
                     start_fresh: settings.start_fresh,
                     allow_dropped: &settings.allow_dropped,
                     keep_completed: settings.keep_completed,

@@ -9,7 +9,7 @@ pub use event::JobEvent;
 pub use restart::RestartPolicy;
 pub use status::{EdgeStatus, JobState, JobStatus, RecoveryReport, SinkStatus, StageStatus};
 
-use crate::attempt::Plan;
+use crate::attempt::{Plan, Start};
 use crate::driver::ThreadDriver;
 use crate::executor::Ended;
 use crate::report::Report;
@@ -87,9 +87,11 @@ impl Job {
 
 /// Runs the job, and again after every failure the restart policy allows.
 fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
-    let mut restarts = 0;
+    let (mut restarts, mut start) = (0, Start::First);
     loop {
-        let outcome = ThreadDriver::new(plan.threads()).and_then(|mut driver| plan.run(&mut driver, control));
+        let completed = control.status.completed();
+        let outcome = ThreadDriver::new(plan.threads()).and_then(|mut driver| plan.run(&mut driver, control, start));
+        start = Start::Again;
         let error = match outcome {
             Ok(ended) => {
                 control.finish(if ended == Ended::Stopped { JobState::Stopped } else { JobState::Finished }, None);
@@ -97,6 +99,9 @@ fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
             }
             Err(error) => error,
         };
+        if control.status.completed() > completed {
+            restarts = 0; // it had got going: this is a new failure, not the old one again
+        }
         let delay = if error.kind().is_restartable() { plan.settings.restart.delay(restarts) } else { None };
         let Some(delay) = delay.filter(|_| !control.is_stopping()) else {
             let state = if error.kind() == ErrorKind::Blocked { JobState::Blocked } else { JobState::Failed };

@@ -4,6 +4,7 @@ pub use crate::driver::Seed;
 pub use crate::shared::Mutations;
 pub use mailer_operators::harness;
 
+use crate::attempt::Start;
 use crate::driver::SeededDriver;
 use crate::env::Env;
 use crate::executor::Ended;
@@ -50,7 +51,7 @@ pub fn run_seeded(env: Env, seed: u64, crash_after: Option<u64>) -> Result<Seede
     let control = JobControl::new(&plan.settings.job, listener);
     let workers = plan.physical.stages.iter().map(|stage| stage.parallelism).max().unwrap_or(1);
     let mut driver = SeededDriver::new(seed, workers, crash_after);
-    let outcome = match plan.run(&mut driver, &control) {
+    let outcome = match plan.run(&mut driver, &control, Start::First) {
         Ok(Ended::Crashed) => Ok(Outcome::Crashed),
         Ok(Ended::Finished | Ended::Stopped) => Ok(Outcome::Finished),
         Err(error) => Err(format!("{error:?}")),

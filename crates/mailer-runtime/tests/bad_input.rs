@@ -1,4 +1,5 @@
 //! Bad input: every error says what to change, and nothing ever starts fresh silently.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use mailer_runtime::{Collect, Env, ErrorKind, FileStorage, Result, SliceSource};
 use std::path::Path;

@@ -13,8 +13,6 @@ pub(super) struct Crate {
 pub(super) struct Wrapper {
     pub(super) package: &'static str,
     pub(super) used_by: &'static [&'static str],
-    /// As a dev-dependency only.
-    pub(super) tested_by: &'static [&'static str],
     pub(super) rule: &'static str,
 }
 
@@ -60,19 +58,16 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         package: "rocksdb",
         used_by: &[STATE_ROCKSDB],
-        tested_by: &[],
         rule: "rocksdb stays behind mailer-state-rocksdb: nobody else waits for its C++ to compile",
     },
     Wrapper {
         package: "krafka",
-        used_by: &[KAFKA],
-        tested_by: &[INTEGRATION_TESTS],
-        rule: "krafka stays behind mailer-kafka, so that it can be replaced; only the tests use its fake broker",
+        used_by: &[KAFKA, INTEGRATION_TESTS],
+        rule: "krafka stays behind mailer-kafka, so that it can be replaced; only tests and the demo use its fake broker",
     },
     Wrapper {
         package: "kafka-protocol",
         used_by: &[KAFKA],
-        tested_by: &[],
         rule: "the wire format of Kafka stays behind mailer-kafka",
     },
 ];

@@ -7,8 +7,9 @@ use crate::publish::publish_until_known;
 use crate::recovery::{published_id, segments_for};
 use crate::report::Report;
 use crate::shared::lock;
+use mailer_checkpoint::CheckpointRoot;
 use mailer_checkpoint::manifest::{Kind, Manifest};
-use mailer_core::{CheckpointId, Marker, PublishedId, Result};
+use mailer_core::{CheckpointId, ErrorKind, Marker, PublishedId, Result};
 
 impl Executor {
     /// Publishes at every target that has output; the others carry their marker over.
@@ -88,7 +89,7 @@ impl Executor {
         let Some(durable) = &self.durable else { return };
         let (root, keep, shared) = (durable.root.clone(), durable.keep_completed, self.shared.clone());
         self.shared.spawn_beside(Box::new(move || {
-            let result = root.complete(id, root.epoch()).and_then(|()| root.prune(keep)).map(drop);
+            let result = root.complete(id, root.epoch()).and_then(|()| prune(root.as_ref(), keep));
             shared.report(Report::Completed { id, result });
         }));
     }
@@ -110,6 +111,17 @@ impl Executor {
             took: self.shared.clock.monotonic() - *started,
             publish: figures.took,
         });
+    }
+}
+
+/// What could not be deleted now is found again by the next retention: only space is lost, so the job goes on.
+fn prune(root: &dyn CheckpointRoot, keep: usize) -> Result<()> {
+    match root.prune(keep) {
+        Err(error) if error.kind() == ErrorKind::Unavailable => {
+            tracing::warn!(%error, "retention failed; it is tried again after the next checkpoint");
+            Ok(())
+        }
+        outcome => outcome.map(drop),
     }
 }
 

@@ -79,6 +79,7 @@ impl JobControl {
             run.stop(stop.report());
         }
         inner.run = Some(run);
+        self.changed.notify_all();
     }
 
     /// The run has ended: who waits for one of its checkpoints is told so.
@@ -98,13 +99,15 @@ impl JobControl {
         }
     }
 
-    /// Asks for a checkpoint and waits for its completion.
+    /// Asks for a checkpoint and waits for its completion. A job that starts or waits for its restart is waited for.
     pub(crate) fn trigger(&self, kind: Kind) -> Result<CheckpointId> {
-        let mut inner = lock(&self.inner);
+        let between_runs = |inner: &mut Inner| inner.run.is_none() && !inner.finished;
+        let inner = lock(&self.inner);
+        let mut inner = self.changed.wait_while(inner, between_runs).unwrap_or_else(|poisoned| poisoned.into_inner());
         let ticket = inner.next_ticket;
         inner.next_ticket += 1;
         let Some(run) = &inner.run else {
-            return Err(Error::unavailable("the job is not running now"));
+            return Err(Error::unavailable("the job has ended"));
         };
         let _run_has_ended = run.reports.send(Report::Trigger { kind, ticket });
         inner.answers.insert(ticket, None);

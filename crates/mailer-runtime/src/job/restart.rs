@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// When a job that failed for a reason that may pass is started again from its newest checkpoint. Invalid plans, refused
-/// recoveries, fenced and blocked jobs are never restarted: nothing would change.
+/// recoveries, fenced and blocked jobs are never restarted: nothing would change. A completed checkpoint sets the count of
+/// attempts back to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RestartPolicy {
     /// Never: the first failure ends the job. The default.

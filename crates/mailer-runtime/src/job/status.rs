@@ -186,6 +186,11 @@ impl StatusBoard {
         board.status.last_completed = Some(id);
     }
 
+    /// Checkpoints completed so far.
+    pub(crate) fn completed(&self) -> u64 {
+        lock(&self.0).status.completed
+    }
+
     pub(crate) fn count_failed(&self) {
         lock(&self.0).status.failed += 1;
     }

@@ -5,7 +5,9 @@ use crate::node::Node;
 use crate::report::{Report, SourcePositions};
 use crate::shared::SourceCommand;
 use mailer_checkpoint::manifest;
-use mailer_core::{Barrier, BarrierKind, Batch, Error, Polled, Result, Source, SplitId, StartAt, Watermark, codec};
+use mailer_core::{
+    Barrier, BarrierKind, Batch, CheckpointId, Error, Polled, Result, Source, SplitId, StartAt, Watermark, codec,
+};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,6 +51,8 @@ pub(crate) struct SourceTask<S: Source> {
     origin: Option<SplitId>,
     next_discovery: Duration,
     ended: bool,
+    /// The last checkpoint, once its barrier has passed.
+    last: Option<CheckpointId>,
     finished: bool,
 }
 
@@ -85,6 +89,7 @@ impl<S: Source> SourceTask<S> {
             origin: None,
             next_discovery: Duration::ZERO,
             ended: false,
+            last: None,
             finished: false,
         };
         task.assign_first(restored).map_err(|e| task.in_source(e))?;
@@ -133,7 +138,10 @@ impl<S: Source> SourceTask<S> {
     fn on_command(&mut self, command: SourceCommand) -> Result<()> {
         match command {
             SourceCommand::Barrier(barrier) => self.on_barrier(barrier),
-            SourceCommand::Completed(id) => self.source.on_completed(id).map_err(|e| self.in_source(e)),
+            SourceCommand::Completed(id) => {
+                self.finished |= self.last == Some(id);
+                self.source.on_completed(id).map_err(|e| self.in_source(e))
+            }
         }
     }
 
@@ -143,7 +151,9 @@ impl<S: Source> SourceTask<S> {
         self.core.hand_in(barrier, Some(positions))?;
         if barrier.kind == BarrierKind::Final {
             self.root.end(&mut self.core.context)?;
-            self.finished = true;
+            self.last = Some(barrier.checkpoint);
+            // With checkpoints it stays until the last one is completed: the source is told of that one, too.
+            self.finished = !self.core.durable;
         }
         Ok(())
     }
@@ -159,7 +169,7 @@ impl<S: Source> SourceTask<S> {
     }
 
     fn read(&mut self) -> Result<Progress> {
-        if self.ended || !self.core.shared.may_read() {
+        if self.ended || self.last.is_some() || !self.core.shared.may_read() {
             self.root.flush_partial(&mut self.core.context)?;
             return Ok(Progress::Waiting);
         }
