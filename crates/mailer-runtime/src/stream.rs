@@ -4,7 +4,8 @@ use crate::connect::IntoSink;
 use crate::graph::{AnyLink, ChainPart, Graph, HashLink, PlainLink};
 use mailer_core::{Key, Keyed};
 use mailer_operators::{
-    Aggregate, Description, Filter, FlatMap, Identity, Inspect, KeyBy, Map, Operator, Reduce, Rename, Then, TryMap,
+    Aggregate, Description, Filter, FlatMap, Identity, Inspect, KeyBy, Label, Map, Operator, Reduce, Rename, Then,
+    TryMap,
 };
 use mailer_planner::{Node as PlanNode, NodeKind, OperatorInfo, Routing};
 use serde::{Serialize, de::DeserializeOwned};
@@ -238,8 +239,11 @@ fn chain_node(operators: &[Description], parallelism: Option<u16>) -> PlanNode {
         name: d.label.name.as_deref().map(str::to_owned),
         stateful: !d.states.is_empty(),
     };
+    // A chain of nothing joins a union or a rebalance to what follows.
+    let nothing = [Description { label: Label::kind("pass"), states: Vec::new() }];
+    let operators = if operators.is_empty() { &nothing } else { operators };
     let labels: Vec<_> = operators.iter().map(|d| d.label.to_string()).collect();
-    let name = if labels.is_empty() { "pass".to_owned() } else { labels.join(" → ") };
+    let name = labels.join(" → ");
     let kind = NodeKind::Chain { operators: operators.iter().map(info).collect() };
     PlanNode { name, kind, parallelism, description: String::new() }
 }
