@@ -1,40 +1,18 @@
 //! `flat_map`: any number of values out.
 
-use crate::{Collector, Description, Label, Operator, Rename};
+use crate::label::closure_operator;
+use crate::{Collector, Description, Operator};
 use mailer_core::{Record, Result};
-use std::marker::PhantomData;
 
-/// Turns every value into an iterator of values, each with the timestamp of its origin.
-///
-/// ```
-/// use mailer_operators::{FlatMap, harness};
-/// let words = FlatMap::new(|line: &'static str| line.split(' '));
-/// assert_eq!(harness::run(words, ["to be", "or"]).unwrap(), ["to", "be", "or"]);
-/// ```
-#[derive(Debug)]
-pub struct FlatMap<In, F> {
-    pub(crate) label: Label,
-    function: F,
-    input: PhantomData<fn(In)>,
-}
-
-impl<In, F> FlatMap<In, F> {
-    /// Maps with `function`.
-    pub fn new(function: F) -> Self {
-        Self { label: Label::kind("flat_map"), function, input: PhantomData }
-    }
-}
-
-impl<In, F> Rename for FlatMap<In, F> {
-    fn rename(&mut self, name: &str) {
-        self.label.name = Some(name.into());
-    }
-}
-
-impl<In, F: Clone> Clone for FlatMap<In, F> {
-    fn clone(&self) -> Self {
-        Self { label: self.label.clone(), function: self.function.clone(), input: PhantomData }
-    }
+closure_operator! {
+    /// Turns every value into an iterator of values, each with the timestamp of its origin.
+    ///
+    /// ```
+    /// use mailer_operators::{FlatMap, harness};
+    /// let words = FlatMap::new(|line: &'static str| line.split(' '));
+    /// assert_eq!(harness::run(words, ["to be", "or"]).unwrap(), ["to", "be", "or"]);
+    /// ```
+    FlatMap, "flat_map", function
 }
 
 impl<In, Out, F> Operator<In> for FlatMap<In, F>

@@ -57,6 +57,41 @@ pub trait Rename {
     fn rename(&mut self, name: &str);
 }
 
+/// An operator around one function of the user: the struct, its constructor, and what every such operator can do. By hand
+/// because a derived `Clone` would ask for `In: Clone`.
+macro_rules! closure_operator {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $function:ident) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name<In, F> {
+            label: $crate::Label,
+            $function: F,
+            input: ::std::marker::PhantomData<fn(In)>,
+        }
+
+        impl<In, F> $name<In, F> {
+            #[doc = concat!("The operator `", $kind, "` around a function of the user.")]
+            pub fn new($function: F) -> Self {
+                Self { label: $crate::Label::kind($kind), $function, input: ::std::marker::PhantomData }
+            }
+        }
+
+        impl<In, F: Clone> Clone for $name<In, F> {
+            fn clone(&self) -> Self {
+                let $function = self.$function.clone();
+                Self { label: self.label.clone(), $function, input: ::std::marker::PhantomData }
+            }
+        }
+
+        impl<In, F> $crate::Rename for $name<In, F> {
+            fn rename(&mut self, name: &str) {
+                self.label.name = Some(name.into());
+            }
+        }
+    };
+}
+pub(crate) use closure_operator;
+
 struct PanicSite<'a>(&'a Label);
 
 impl Drop for PanicSite<'_> {

@@ -1,39 +1,17 @@
 //! `map`: one value in, one value out.
 
-use crate::{Collector, Description, Label, Operator, Rename};
+use crate::label::closure_operator;
+use crate::{Collector, Description, Operator};
 use mailer_core::{Record, Result};
-use std::marker::PhantomData;
 
-/// Applies a function to every value; the timestamp stays.
-///
-/// ```
-/// use mailer_operators::{Map, harness};
-/// assert_eq!(harness::run(Map::new(|x: u32| x * 2), [1, 2]).unwrap(), [2, 4]);
-/// ```
-#[derive(Debug)]
-pub struct Map<In, F> {
-    pub(crate) label: Label,
-    function: F,
-    input: PhantomData<fn(In)>,
-}
-
-impl<In, F> Map<In, F> {
-    /// Maps with `function`.
-    pub fn new(function: F) -> Self {
-        Self { label: Label::kind("map"), function, input: PhantomData }
-    }
-}
-
-impl<In, F> Rename for Map<In, F> {
-    fn rename(&mut self, name: &str) {
-        self.label.name = Some(name.into());
-    }
-}
-
-impl<In, F: Clone> Clone for Map<In, F> {
-    fn clone(&self) -> Self {
-        Self { label: self.label.clone(), function: self.function.clone(), input: PhantomData }
-    }
+closure_operator! {
+    /// Applies a function to every value; the timestamp stays.
+    ///
+    /// ```
+    /// use mailer_operators::{Map, harness};
+    /// assert_eq!(harness::run(Map::new(|x: u32| x * 2), [1, 2]).unwrap(), [2, 4]);
+    /// ```
+    Map, "map", function
 }
 
 impl<In, Out, F> Operator<In> for Map<In, F>

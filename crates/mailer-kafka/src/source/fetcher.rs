@@ -24,11 +24,21 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// After a failed look for records.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// A partition the worker was given.
+#[derive(Debug)]
+pub(crate) struct Assigned {
+    pub(crate) topic: String,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    /// There is nothing to read: it ends where it begins.
+    pub(crate) finished: bool,
+}
+
 /// What the worker wants.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Read one more partition from here on. It gets the next slot.
-    Read { topic: String, partition: i32, offset: i64 },
+    /// Read these too; they get the next slots. All at once, so that none waits until a fetch of the others is answered.
+    Read(Vec<Assigned>),
     /// This slot has reached its end.
     Finish { slot: usize },
 }
@@ -108,20 +118,28 @@ impl Fetcher {
 
     async fn obey(&mut self, order: Order) -> Result<()> {
         let done = match order {
-            Order::Read { topic, partition, offset } => {
-                let silent_since = self.clock.monotonic();
-                let health = Health::default();
-                let done = self.reader.add(&topic, partition, offset).await;
-                self.slots.push(Slot { topic, partition, next: offset, finished: false, health, silent_since });
-                done
-            }
-            Order::Finish { slot } => {
-                let Some(slot) = self.slots.get_mut(slot) else { return Ok(()) };
-                slot.finished = true;
-                self.reader.remove(&slot.topic, slot.partition).await
-            }
+            Order::Read(assigned) => self.add(assigned).await,
+            Order::Finish { slot } => self.finish(slot).await,
         };
         done.map_err(|failure| failure.into_error("assigning Kafka partitions"))
+    }
+
+    async fn add(&mut self, assigned: Vec<Assigned>) -> Result<(), Failure> {
+        let silent_since = self.clock.monotonic();
+        for Assigned { topic, partition, offset, finished } in assigned {
+            if !finished {
+                self.reader.add(&topic, partition, offset).await?;
+            }
+            let health = Health::default();
+            self.slots.push(Slot { topic, partition, next: offset, finished, health, silent_since });
+        }
+        Ok(())
+    }
+
+    async fn finish(&mut self, slot: usize) -> Result<(), Failure> {
+        let Some(slot) = self.slots.get_mut(slot) else { return Ok(()) };
+        slot.finished = true;
+        self.reader.remove(&slot.topic, slot.partition).await
     }
 
     async fn take(&mut self, polled: Result<Vec<KafkaRecord>, Failure>) -> Result<()> {

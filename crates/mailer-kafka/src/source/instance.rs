@@ -1,12 +1,12 @@
 //! The source as one worker sees it: synchronous, never waiting once the job runs.
 
 use super::discovery::{self, Known};
-use super::fetcher::{Fetcher, Order};
+use super::fetcher::{Assigned, Fetcher, Order};
 use super::monitor::Monitor;
 use super::queue::{Chunk, Queue};
 use super::resolve::Resolver;
 use super::{Decode, OnError, Position, Settings};
-use crate::client::{Client, ReaderSettings};
+use crate::client::{Client, Reader, ReaderSettings};
 use crate::record::KafkaRecord;
 use crate::runtime::Io;
 use mailer_core::{
@@ -29,6 +29,8 @@ pub struct KafkaReader<D: Decode> {
     orders: mpsc::UnboundedSender<Order>,
     known: Arc<Known>,
     slots: Vec<Slot>,
+    /// Assigned since the last poll; the fetcher gets them with the next one.
+    fresh: Vec<Assigned>,
     current: Option<Chunk>,
     skipped: u64,
     monitor: Option<RefCell<Monitor>>,
@@ -61,9 +63,7 @@ impl<D: Decode> KafkaReader<D> {
         let (looking, told) = (client.clone(), settings.clone());
         let (known, reader) = io.wait(async move {
             let known = Known::look(&looking, &told).await?;
-            let reader =
-                looking.reader(&reader).await.map_err(|failure| failure.into_error("making a Kafka reader"))?;
-            Ok((Arc::new(known), reader))
+            Ok((Arc::new(known), connect(&told, &reader).await?))
         })?;
         let queue = Arc::new(Queue::new(settings.read_ahead, context.waker.clone()));
         let (orders, taken) = mpsc::unbounded_channel();
@@ -86,6 +86,7 @@ impl<D: Decode> KafkaReader<D> {
             known,
             monitor,
             slots: Vec::new(),
+            fresh: Vec::new(),
             current: None,
             skipped: 0,
         })
@@ -186,16 +187,16 @@ impl<D: Decode> Source for KafkaReader<D> {
             Ok((position, end))
         })?;
         let slot = Slot { split: split.clone(), topic: topic.clone(), partition, position, end };
-        let (index, done) = (self.slots.len(), slot.is_done());
+        self.fresh.push(Assigned { topic, partition, offset: position.offset, finished: slot.is_done() });
         self.slots.push(slot);
-        self.order(Order::Read { topic, partition, offset: position.offset });
-        if done {
-            self.order(Order::Finish { slot: index });
-        }
         Ok(position)
     }
 
     fn poll(&mut self, out: &mut Batch<D::Item>) -> Result<Polled> {
+        if !self.fresh.is_empty() {
+            let fresh = std::mem::take(&mut self.fresh);
+            self.order(Order::Read(fresh));
+        }
         loop {
             let Some(mut chunk) = self.current.take().or_else(|| self.queue.pop()) else { return self.nothing() };
             let slot = chunk.slot;
@@ -240,6 +241,13 @@ impl<D: Decode> fmt::Debug for KafkaReader<D> {
         let splits = self.slots.iter().map(|slot| &slot.split.name);
         f.debug_struct("KafkaReader").field("splits", &splits.collect::<Vec<_>>()).finish_non_exhaustive()
     }
+}
+
+/// A reader with connections of its own. A broker answers what comes over one connection in order and holds a fetch that
+/// finds nothing: whatever else this source asks would wait behind it.
+async fn connect(settings: &Settings, reader: &ReaderSettings) -> Result<Reader> {
+    let client = Client::connect(&settings.connection).await?;
+    client.reader(reader).await.map_err(|failure| failure.into_error("making a Kafka reader"))
 }
 
 fn foreign(split: &SplitId, settings: &Settings) -> Error {

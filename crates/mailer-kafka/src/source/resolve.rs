@@ -115,7 +115,8 @@ impl Resolver<'_> {
     }
 
     async fn range(&self) -> Result<Range> {
-        Ok(Range { low: self.look_up(At::Earliest).await?, high: self.look_up(At::HighWatermark).await? })
+        let (low, high) = tokio::try_join!(self.look_up(At::Earliest), self.look_up(At::HighWatermark))?;
+        Ok(Range { low, high })
     }
 
     async fn look_up(&self, at: At) -> Result<i64> {
