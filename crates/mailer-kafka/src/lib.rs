@@ -7,7 +7,7 @@
 //!   transaction that also carries a marker record. After a crash the marker says what was published.
 //!
 //! What it is not: a general Kafka client. It creates no topic but its marker topic (`__mailer_marker.<job>`), knows no
-//! schema registry, and balances no group; for concurrent consumption by key see `mailer-parallel-consumer`.
+//! schema registry, and balances no group.
 //!
 //! ```
 //! use mailer_kafka::{KafkaSource, Start, TransactionalKafkaSink};
