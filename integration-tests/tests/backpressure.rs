@@ -224,7 +224,7 @@ fn hold(job: &Job, stopped: Look) -> Result<u64> {
 fn a_generator_stops_behind_an_exchange() -> Result<()> {
     let _alone = alone();
     let (env, gate) = (Env::new("stopping").workers(2), Gate::default());
-    env.source("numbers", Generator::new(payload).count(RECORDS)).rebalance().sink("gate", gate.clone());
+    env.source("numbers", Generator::new(payload).bytes_each(PAYLOAD).count(RECORDS)).rebalance().sink("gate", gate.clone());
     stop_and_go_on("generator", env, &gate)
 }
 
@@ -233,7 +233,7 @@ fn a_generator_stops_behind_an_exchange() -> Result<()> {
 fn a_generator_stops_in_front_of_its_sink() -> Result<()> {
     let _alone = alone();
     let (env, gate) = (Env::new("stopping").workers(2), Gate::default());
-    env.source("numbers", Generator::new(payload).count(RECORDS)).sink("gate", gate.clone());
+    env.source("numbers", Generator::new(payload).bytes_each(PAYLOAD).count(RECORDS)).sink("gate", gate.clone());
     stop_and_go_on("generator without an exchange", env, &gate)
 }
 
@@ -258,6 +258,6 @@ fn fill(bootstrap: &str, topic: &str) -> Result<()> {
     Tools::new()?.create_topic(bootstrap, topic, 4, &[("retention.ms", "-1")])?;
     let (env, sink) = (Env::new("filling").workers(2), KafkaSink::new(bootstrap, topic).bytes());
     let sink = sink.key(|value: &String| value.trim_start().to_owned());
-    env.source("numbers", Generator::new(payload).count(RECORDS)).sink("out", sink);
+    env.source("numbers", Generator::new(payload).bytes_each(PAYLOAD).count(RECORDS)).sink("out", sink);
     Ok(env.execute()?)
 }
