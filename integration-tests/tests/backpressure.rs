@@ -224,7 +224,9 @@ fn hold(job: &Job, stopped: Look) -> Result<u64> {
 fn a_generator_stops_behind_an_exchange() -> Result<()> {
     let _alone = alone();
     let (env, gate) = (Env::new("stopping").workers(2), Gate::default());
-    env.source("numbers", Generator::new(payload).bytes_each(PAYLOAD).count(RECORDS)).rebalance().sink("gate", gate.clone());
+    env.source("numbers", Generator::new(payload).bytes_each(PAYLOAD).count(RECORDS))
+        .rebalance()
+        .sink("gate", gate.clone());
     stop_and_go_on("generator", env, &gate)
 }
 

@@ -152,7 +152,7 @@ fn wanted_targets<'r, 'm>(
 ) -> Result<Vec<(&'r TargetSetup<'r>, Option<(&'m Newest, &'m Target)>)>> {
     let mut wanted = Vec::new();
     for (newest, target) in newest.iter().flat_map(|n| n.1.targets.iter().map(move |target| (*n, target))) {
-        match request.targets.iter().find(|setup| setup.sinks.iter().any(|sink| target.sinks.contains(sink))) {
+        match connection(request, target) {
             Some(setup) => wanted.push((setup, Some((newest, target)))),
             None if may_drop(request, newest, target) => {}
             None => return Err(no_connection(newest, target)),
@@ -164,6 +164,14 @@ fn wanted_targets<'r, 'm>(
         }
     }
     Ok(wanted)
+}
+
+/// Who can open a recorded target: a sink that published there, or one that publishes there now under another name.
+fn connection<'r>(request: &'r Request<'_>, target: &Target) -> Option<&'r TargetSetup<'r>> {
+    let has_its_sink = |setup: &&TargetSetup<'_>| setup.sinks.iter().any(|sink| target.sinks.contains(sink));
+    let is_named_alike = |setup: &&TargetSetup<'_>| setup.name.0 == target.name;
+    let targets = &request.targets;
+    targets.iter().find(has_its_sink).or_else(|| targets.iter().find(is_named_alike))
 }
 
 /// A sink may go, but never while staged output waits for it.

@@ -221,8 +221,17 @@ fn where_a_new_source_starts_is_durable_before_its_first_record() {
 // Recovery and its targets.
 
 fn publishing(storage: impl CheckpointStorage, target: &Target, interval: Duration) -> (Env, mpsc::Receiver<JobEvent>) {
+    publishing_through("out", storage, target, interval)
+}
+
+fn publishing_through(
+    sink: &str,
+    storage: impl CheckpointStorage,
+    target: &Target,
+    interval: Duration,
+) -> (Env, mpsc::Receiver<JobEvent>) {
     let (env, events) = events(Env::new("publishing").workers(1).checkpointing(interval, storage));
-    env.source("numbers", Generator::new(|n| n).rate(10_000.0)).sink("out", target.clone());
+    env.source("numbers", Generator::new(|n| n).rate(10_000.0)).sink(sink, target.clone());
     (env, events)
 }
 
@@ -268,6 +277,22 @@ fn a_target_that_stays_down_is_given_up_under_a_seed_too() {
         run_seeded(env, 1, None).unwrap().outcome
     });
     assert!(outcome.unwrap_err().contains("gave up after"));
+}
+
+/// It was refused, although the target is the same and nothing of it is lost.
+#[test]
+fn a_sink_that_is_renamed_goes_on_at_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::default();
+    let often = Duration::from_millis(10);
+    for (sink, how) in [("out", Stop::Now), ("renamed", Stop::Now), ("out", Stop::Drain)] {
+        let (env, events) = publishing_through(sink, FileStorage::new(folder.path()), &target, often);
+        let job = env.start().unwrap();
+        until(&events, |event| matches!(event, JobEvent::Completed { initial: false, .. }));
+        stop(job, how);
+    }
+    let records = target.records();
+    assert_eq!(records, (0..records.len() as u64).collect::<Vec<_>>(), "visible once, in order");
 }
 
 /// Not broken, and new: what was decided under the old name is published there, and the rest under the new one.
