@@ -126,12 +126,12 @@ fn another_number_of_workers_is_refused_naming_both() {
 fn a_checkpoint_of_another_state_backend_is_refused_naming_both() {
     let job = lived();
     job.live(job.env().state_backend(MemoryBackend), 150)
-        .refused(ErrorKind::Refused, &["\"rocksdb\"", "\"memory\"", "use the same"]);
+        .refused(ErrorKind::Refused, &["\"rocksdb\"", "\"memory\"", ".state_backend("]);
     goes_on(&job);
 
     let job = Counting::new();
     job.live(job.env(), 100).began();
-    job.live(rocksdb(&job), 150).refused(ErrorKind::Refused, &["\"memory\"", "\"rocksdb\"", "use the same"]);
+    job.live(rocksdb(&job), 150).refused(ErrorKind::Refused, &["\"memory\"", "\"rocksdb\"", ".state_backend("]);
     assert_eq!(job.written(), lines(0..100));
     job.live(job.env(), 150).went_on();
     assert_eq!(job.written(), lines(100..150));
