@@ -157,7 +157,7 @@ impl Claimed {
 fn blocked(id: &str, topic: &str, failure: &Failure) -> Error {
     Error::blocked(format!(
         "the brokers will not take the staged output of transactional id \"{id}\" for Kafka topic \"{topic}\": {failure}; \
-         repair the topic, its settings or the user's rights, or divert the output"
+         repair the topic, its settings or the user's rights, then start the job again"
     ))
 }
 

@@ -145,6 +145,6 @@ fn at(topic: &str, failure: Failure) -> Stopped {
 fn shrunk(topic: &str, partitions: i32) -> Error {
     Error::blocked(format!(
         "staged output goes to a partition that Kafka topic \"{topic}\" does not have: it has {partitions}; was it deleted \
-         and created again with fewer? Add partitions, or divert the output"
+         and created again with fewer? Add partitions, then start the job again"
     ))
 }
