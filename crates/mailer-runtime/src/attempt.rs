@@ -161,7 +161,7 @@ impl Plan {
         let snapshot = recovered
             .manifest
             .as_ref()
-            .map(|manifest| StateSnapshot { files: manifest.state_files.iter().map(blob_ref).collect() });
+            .map(|manifest| StateSnapshot { files: manifest.state_files.iter().map(BlobRef::from).collect() });
         let (blobs, epoch) = (recovered.root.blobs(), recovered.root.epoch());
         self.settings.backend.open(OpenContext { blobs, epoch, restore: snapshot.as_ref() })
     }
@@ -266,8 +266,4 @@ impl Origin {
         let keep_completed = plan.settings.keep_completed;
         Some(Durable { root, state: self.state, targets, template, keep_completed, chance })
     }
-}
-
-fn blob_ref(file: &mailer_checkpoint::manifest::File) -> BlobRef {
-    BlobRef { name: file.name.clone(), length: file.length, checksum: file.checksum }
 }

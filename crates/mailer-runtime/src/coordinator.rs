@@ -198,7 +198,7 @@ impl Coordinator {
         match event {
             Event::Start { fresh } => self.start(fresh, now, &mut actions),
             Event::Tick { staged } => self.tick(staged, now, &mut actions),
-            Event::Trigger { kind, ticket } => self.request(kind, ticket, now, &mut actions),
+            Event::Trigger { kind, ticket } => self.request(kind, ticket, &mut actions),
             Event::Stop { kind } => {
                 self.stop = Some(kind);
                 actions.push(Action::StopReading);
@@ -265,7 +265,7 @@ impl Coordinator {
         }
     }
 
-    fn request(&mut self, kind: Kind, ticket: Ticket, _now: Duration, actions: &mut Vec<Action>) {
+    fn request(&mut self, kind: Kind, ticket: Ticket, actions: &mut Vec<Action>) {
         let reason = match self.phase {
             _ if !self.settings.durable => "the job runs without checkpoints; add `.checkpointing(...)` to its Env",
             Phase::Over => "the job is finishing",

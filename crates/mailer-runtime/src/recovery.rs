@@ -15,8 +15,7 @@ use decide::{Expected, Verdict, decide};
 use mailer_checkpoint::manifest::{Manifest, Target};
 use mailer_checkpoint::{AcquireOptions, Base, CheckpointRoot, CheckpointStorage, Entry, Status};
 use mailer_core::{
-    BlobRef, CheckpointId, Error, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, RecordedTarget, Result, Segment,
-    TargetName,
+    CheckpointId, Error, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, RecordedTarget, Result, Segment, TargetName,
 };
 use std::sync::{Arc, Mutex};
 
@@ -229,10 +228,7 @@ fn claim(
 fn expected(entry: &Entry, manifest: &Manifest, target: &Target) -> Expected {
     Expected {
         this: published_id(manifest),
-        previous: PublishedId {
-            checkpoint: CheckpointId(target.previous.checkpoint),
-            nonce: Nonce(target.previous.nonce),
-        },
+        previous: target.previous.into(),
         prepared: entry.status == Status::Prepared,
         has_output: has_output(manifest, target),
     }
@@ -248,16 +244,8 @@ fn has_output(manifest: &Manifest, target: &Target) -> bool {
 }
 
 /// The segments of a manifest that go to one target, in publish order.
-pub(crate) fn segments_for(manifest: &Manifest, sinks: &[String]) -> Vec<Segment> {
-    let ours = manifest.segments.iter().filter(|segment| sinks.contains(&segment.sink));
-    ours.map(|segment| Segment {
-        sink: segment.sink.clone(),
-        worker: segment.worker as u16,
-        sequence: segment.sequence,
-        records: segment.records,
-        blob: BlobRef { name: segment.file.name.clone(), length: segment.file.length, checksum: segment.file.checksum },
-    })
-    .collect()
+pub(crate) fn segments_for(manifest: &Manifest, sinks: &[String]) -> Result<Vec<Segment>> {
+    manifest.segments.iter().filter(|segment| sinks.contains(&segment.sink)).map(Segment::try_from).collect()
 }
 
 /// Publishes what is not visible yet, then marks the checkpoint completed. Idempotent: a crash in here is recovered by
@@ -275,7 +263,7 @@ fn roll_forward(
     root.sync_prepared(entry.id, entry.epoch)?;
     let marker = Marker { job: request.job.to_owned(), published: published_id(manifest), epoch: root.epoch() };
     for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Publish) {
-        let segments = segments_for(manifest, &claim.sinks);
+        let segments = segments_for(manifest, &claim.sinks)?;
         let blobs = root.blobs();
         publish_until_known(lock(&claim.publisher).as_mut(), claim.shown, &marker, &segments, blobs.as_ref(), shared)
             .map_err(|e| e.context(format_args!("target {}", claim.name)))?;

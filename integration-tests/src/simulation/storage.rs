@@ -147,9 +147,7 @@ impl CheckpointRoot for SimRoot {
 
 /// What a manifest needs: all its state, and its segments until it is completed.
 fn files(manifest: &Manifest, status: &Status) -> Vec<String> {
-    let state = manifest.state_files.iter().map(|file| file.name.clone());
-    let segments = manifest.segments.iter().filter(|_| *status != Status::Completed).map(|s| s.file.name.clone());
-    state.chain(segments).collect()
+    manifest.needed_files(*status == Status::Completed).map(|file| file.name.clone()).collect()
 }
 
 fn damage(disk: &Disk, manifest: &Manifest, status: &Status) -> Option<Status> {

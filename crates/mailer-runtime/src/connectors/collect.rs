@@ -1,7 +1,8 @@
 //! A sink that keeps what it is given.
 
+use crate::shared::lock;
 use mailer_core::{Batch, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Keeps every record in memory; all clones share them. At least once: after a restart records come again.
 #[derive(Debug)]
@@ -32,12 +33,12 @@ impl<T> Collect<T> {
 
     /// Takes out the records collected so far.
     pub fn take_records(&self) -> Vec<Record<T>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.0).len()
     }
 
     /// Whether there are none.
@@ -60,7 +61,7 @@ impl<T: Send + 'static> SinkFactory<T> for Collect<T> {
 
 impl<T: Send + 'static> Sink<T> for Collect<T> {
     fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).append(batch);
+        lock(&self.0).append(batch);
         Ok(())
     }
 

@@ -30,7 +30,10 @@ impl Executor {
         let ours = published_id(manifest);
         let marker = Marker { job: manifest.job.clone(), published: ours, epoch: durable.root.epoch() };
         for (i, target) in durable.targets.iter().enumerate() {
-            let segments = segments_for(manifest, &target.sinks);
+            let segments = match segments_for(manifest, &target.sinks) {
+                Ok(segments) => segments,
+                Err(error) => return self.end(Err(error)),
+            };
             if segments.is_empty() {
                 continue;
             }

@@ -3,7 +3,7 @@
 use crate::recovery::OpenTarget;
 use crate::report::SourcePositions;
 use mailer_checkpoint::manifest::{self, FORMAT_VERSION, Kind, Manifest};
-use mailer_core::{BlobRef, CheckpointId, OwnerEpoch, Segment, Timestamp};
+use mailer_core::{CheckpointId, OwnerEpoch, Segment, Timestamp};
 use mailer_state::StateSnapshot;
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl Template {
             sources: by_source(positions),
             operators: self.operators.clone(),
             state_backend: self.state_backend.to_owned(),
-            state_files: state.files.iter().map(file).collect(),
+            state_files: state.files.iter().map(manifest::File::from).collect(),
             targets: targets.iter().map(target).collect(),
             segments: in_publish_order(segments),
         }
@@ -61,33 +61,22 @@ fn by_source(positions: Vec<SourcePositions>) -> Vec<manifest::Source> {
 /// By sink, worker, sequence: the order per key holds when one worker handles a key.
 fn in_publish_order(mut segments: Vec<Segment>) -> Vec<manifest::Segment> {
     segments.sort_by(|a, b| (&a.sink, a.worker, a.sequence).cmp(&(&b.sink, b.worker, b.sequence)));
-    let convert = |segment: Segment| manifest::Segment {
-        sink: segment.sink,
-        worker: segment.worker.into(),
-        sequence: segment.sequence,
-        records: segment.records,
-        file: file(&segment.blob),
-    };
-    segments.into_iter().map(convert).collect()
-}
-
-fn file(blob: &BlobRef) -> manifest::File {
-    manifest::File { name: blob.name.clone(), length: blob.length, checksum: blob.checksum }
+    segments.iter().map(manifest::Segment::from).collect()
 }
 
 fn target(target: &OpenTarget) -> manifest::Target {
-    let previous = target.previous;
     manifest::Target {
         name: target.name.0.clone(),
         recorded: target.recorded.0.clone(),
         sinks: target.sinks.clone(),
-        previous: manifest::Published { checkpoint: previous.checkpoint.0, nonce: previous.nonce.0 },
+        previous: target.previous.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mailer_core::BlobRef;
 
     fn segment(sink: &str, worker: u16, sequence: u64) -> Segment {
         Segment { sink: sink.into(), worker, sequence, records: 1, blob: BlobRef::of("f", &[]) }
