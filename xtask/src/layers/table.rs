@@ -29,6 +29,7 @@ const PLANNER: &str = "mailer-planner";
 const OPERATORS: &str = "mailer-operators";
 const RUNTIME: &str = "mailer-runtime";
 const KAFKA: &str = "mailer-kafka";
+const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -49,6 +50,7 @@ pub(super) const CRATES: &[Crate] = &[
     row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
+    row(PARALLEL_CONSUMER, &[], "the parallel consumer stands alone: a team that only consumes builds nothing of the engine"),
     row("xtask", &[], "xtask builds when nothing else does"),
     top("mailer-examples"),
     top(INTEGRATION_TESTS),
@@ -62,8 +64,9 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         package: "krafka",
-        used_by: &[KAFKA, INTEGRATION_TESTS],
-        rule: "krafka stays behind mailer-kafka, so that it can be replaced; only tests and the demo use its fake broker",
+        used_by: &[KAFKA, PARALLEL_CONSUMER, INTEGRATION_TESTS],
+        rule: "krafka stays behind mailer-kafka and the parallel consumer's source, so that it can be replaced; only tests \
+               and the demo use its fake broker",
     },
     Wrapper {
         package: "kafka-protocol",
