@@ -2,7 +2,8 @@
 
 use crate::builder::{Builder, Parts};
 use crate::clock::Clock;
-use crate::control::{Beat, Command};
+use crate::control::Beat;
+use crate::driver::{Wires, run};
 use crate::handler::Work;
 use crate::{Connected, Control, Error, Options, Phase, Source, Stopped};
 use std::fmt;
@@ -28,7 +29,7 @@ impl ParallelConsumer {
         let (commands, inbox) = mpsc::unbounded_channel();
         let (phase, phases) = watch::channel(Phase::Joining);
         let control = Control { commands, phase: phases, beat: Arc::new(Beat::default()), clock };
-        let running = Box::pin(run(source, options, parts, control.clone(), inbox, phase));
+        let running = Box::pin(run(source, options, parts, Wires { control: control.clone(), inbox, phase }));
         Self { control, running }
     }
 
@@ -44,17 +45,6 @@ impl ParallelConsumer {
     pub async fn run(self) -> Result<Stopped, Error> {
         self.running.await
     }
-}
-
-async fn run<S: Source, W: Work>(
-    _source: S,
-    _options: Options,
-    _parts: Parts<W>,
-    _control: Control,
-    _inbox: mpsc::UnboundedReceiver<Command>,
-    _phase: watch::Sender<Phase>,
-) -> Result<Stopped, Error> {
-    Ok(Stopped::Graceful)
 }
 
 impl fmt::Debug for ParallelConsumer {

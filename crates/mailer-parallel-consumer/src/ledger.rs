@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ledger_agrees_with_a_map(steps in prop::collection::vec(step(), 1..400)) {
+        fn the_ledger_agrees_with_a_map(steps in prop::collection::vec(step(), 1..150)) {
             let (mut ledger, mut model) = (Ledger::new(0), Model::default());
             for step in steps {
                 model.step(&mut ledger, step);

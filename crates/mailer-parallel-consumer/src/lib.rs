@@ -1,6 +1,8 @@
 //! A Kafka consumer that runs a handler for many keys at once, in order within a key, and loses nothing.
 
 mod builder;
+mod scheduler;
+mod driver;
 mod cancel;
 mod clock;
 mod consumer;
@@ -16,6 +18,7 @@ mod record;
 mod retry;
 mod snapshot;
 pub mod source;
+pub mod testing;
 mod stopped;
 mod traits;
 

@@ -32,15 +32,24 @@ impl Ordering {
     /// The queue of a record: equal numbers are handled one after the other. Two keys that collide in 64 bits share a
     /// queue, which costs parallelism and breaks nothing. `lane` is the number of the partition here.
     pub(crate) fn queue(&self, scope: KeyScope, lane: u32, record: &Record) -> u64 {
-        let key = match self {
-            Self::Key => record.key.clone(),
-            Self::KeyBy(f) => f(record),
-            Self::Partition => return mix(u64::from(lane)),
-            Self::Unordered => None,
-        };
-        match key {
+        let of_key = |key: Option<&Bytes>| match key {
             None => mix(mix(u64::from(lane)) ^ record.offset as u64),
-            Some(key) => xxh3_64_with_seed(&key, scope.seed(lane, record)),
+            Some(key) => xxh3_64_with_seed(key, scope.seed(lane, record)),
+        };
+        match self {
+            Self::Key => of_key(record.key.as_ref()),
+            Self::KeyBy(f) => of_key(f(record).as_ref()),
+            Self::Partition => mix(u64::from(lane)),
+            Self::Unordered => of_key(None),
+        }
+    }
+
+    /// Whether two records of one queue may share a batch: all of one queue do, unless two keys have collided.
+    pub(crate) fn is_same_key(&self, a: &Record, b: &Record) -> bool {
+        match self {
+            Self::Key => a.key == b.key,
+            Self::KeyBy(f) => f(a) == f(b),
+            Self::Partition | Self::Unordered => true,
         }
     }
 }
