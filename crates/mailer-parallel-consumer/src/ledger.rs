@@ -115,6 +115,11 @@ impl Ledger {
         (self.first < self.next).then_some(self.first)
     }
 
+    /// The first incomplete record from `seq` on, or the number of the next record.
+    pub fn next_incomplete(&self, seq: Seq) -> Seq {
+        self.done.first_clear(seq.max(self.first), self.next)
+    }
+
     /// Whether a record is complete.
     pub fn is_complete(&self, seq: Seq) -> bool {
         seq < self.first || (seq < self.next && self.done.get(seq))

@@ -5,6 +5,8 @@ mod scheduler;
 mod driver;
 mod cancel;
 mod clock;
+#[cfg(test)]
+mod simulation;
 mod consumer;
 mod control;
 mod dead_letter;

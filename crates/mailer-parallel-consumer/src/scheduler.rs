@@ -91,6 +91,8 @@ pub(crate) enum Fault {
     GapsComplete,
     /// Tell of the end twice.
     EndTwice,
+    /// Start nothing of a partition while something of it runs.
+    KeyBlocks,
 }
 
 pub(crate) struct Scheduler {
@@ -168,7 +170,7 @@ impl Scheduler {
             Event::Records(fetched) => self.fetched(now, fetched),
             Event::Revoked(partitions) => self.revoked(now, &partitions),
             Event::Lost(partitions) => self.lost(now, &partitions),
-            Event::Reset { partition, position } => self.reset(now, &partition, position),
+            Event::Reset { partition, position } => self.reset(&partition, position),
             Event::Committed { partition, offset, result } => self.committed(now, &partition, offset, result),
             Event::PollFailed(error) => self.poll_failed(now, error),
             Event::Healthy => self.life.healthy(),
@@ -311,6 +313,10 @@ impl Scheduler {
     /// The next key of the next partition.
     fn next_ready(&mut self) -> Option<(u64, Ref)> {
         while let Some(number) = self.ring.pop_front() {
+            if self.is_planted_key_blocks() && self.lanes[number as usize].running > 0 {
+                self.ring.push_back(number);
+                return None;
+            }
             let lane = &mut self.lanes[number as usize];
             lane.is_in_ring = false;
             if !lane.is_startable() {
@@ -474,6 +480,7 @@ faults! {
     is_planted_count_twice: CountTwice,
     is_planted_gaps_complete: GapsComplete,
     is_planted_end_twice: EndTwice,
+    is_planted_key_blocks: KeyBlocks,
 }
 
 impl Scheduler {

@@ -23,7 +23,7 @@ pub enum Reason {
     Requested(String),
     /// A handler returned [`HandlerError::Fatal`](crate::HandlerError::Fatal).
     Fatal(String),
-    /// A graceful stop was not over in time.
+    /// A graceful stop was not over in time: handlers, dead letters or commits were missing.
     DrainTimeout {
         /// Handlers that still ran.
         running: usize,
@@ -45,7 +45,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Requested(words) => write!(f, "aborted: {words}"),
             Self::Fatal(words) => write!(f, "a handler cannot go on: {words}"),
-            Self::DrainTimeout { running } => write!(f, "{running} handlers still ran when the time to stop was over"),
+            Self::DrainTimeout { running } => write!(f, "the time to stop was over, with {running} handlers running"),
             Self::DeadLetter(words) => write!(f, "a dead letter could not be put away: {words}"),
             Self::Stuck(words) => write!(f, "a record is stuck: {words}"),
             Self::Unavailable(words) => write!(f, "the broker does not answer: {words}"),

@@ -16,6 +16,12 @@ impl Ranges {
         self.0.front().is_some_and(|range| range.start <= offset)
     }
 
+    /// The first offset from `offset` on that is in none of them.
+    pub fn first_missing(&self, offset: i64) -> i64 {
+        let around = self.0.iter().find(|range| range.contains(&offset));
+        around.map_or(offset, |range| range.end)
+    }
+
     /// The part from `offset` on.
     pub fn from(&self, offset: i64) -> impl Iterator<Item = Range<i64>> {
         let later = self.0.iter().filter(move |range| range.end > offset);

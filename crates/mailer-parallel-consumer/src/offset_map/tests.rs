@@ -37,7 +37,7 @@ fn the_format_is_a_promise() {
     let bitmap = encode(TOPIC, 300, [302..305, 310..311].into_iter(), DEFAULT_MAX_BYTES);
     assert_eq!(bitmap, "mpc1:BwcHBwcHBwcHBwcHBwcHB6wCCwEcBH979kg");
     let runs = encode(TOPIC, 300, [302..350].into_iter(), DEFAULT_MAX_BYTES);
-    assert_eq!(runs, "RUNS");
+    assert_eq!(runs, "mpc1:BwcHBwcHBwcHBwcHBwcHB6wCMgACMEw4kMQ");
 }
 
 #[test]

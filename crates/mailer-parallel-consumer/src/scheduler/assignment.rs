@@ -71,31 +71,29 @@ impl Scheduler {
         self.end_drains(now);
     }
 
-    /// The position was not in the log. Forward is a gap; backward is another log.
-    pub(super) fn reset(&mut self, now: Nanos, partition: &Partition, position: i64) {
+    /// The position was not in the log. Forward is a gap; backward is another log. A partition on its way out is not
+    /// concerned: it fetches nothing, and its ledger ends where it was cut.
+    pub(super) fn reset(&mut self, partition: &Partition, position: i64) {
         let Some(number) = self.assigned_number(partition) else { return };
         let lane = &mut self.lanes[number as usize];
         tracing::warn!(%partition, from = lane.ledger.next_offset(), to = position, "the position was reset");
+        if lane.drain.is_some() {
+            return;
+        }
         if position >= lane.ledger.next_offset() {
             lane.ledger.advance(position);
             lane.commit.is_dirty = true;
             return;
         }
-        let (topic_id, log_end, was_draining) = (lane.topic_id, lane.log_end, lane.drain);
-        let partition = partition.clone();
-        let was_paused = lane.is_paused;
+        let (topic_id, log_end, is_paused) = (lane.topic_id, lane.log_end, lane.is_paused);
         self.forget(number);
-        let assignment = Assignment { partition, topic_id, position, metadata: String::new(), log_end };
+        let (partition, metadata) = (partition.clone(), String::new());
+        let assignment = Assignment { partition, topic_id, position, metadata, log_end };
+        self.assigned += 1;
         let lane = &mut self.lanes[number as usize];
         lane.assign(assignment, Ranges::default());
-        lane.is_paused = was_paused;
-        lane.drain = was_draining;
-        self.assigned += 1;
-        self.draining += usize::from(was_draining.is_some());
-        let lane = &mut self.lanes[number as usize];
-        lane.commit.is_dirty = true;
-        self.update_pressure(number);
-        self.end_drains(now);
+        (lane.is_paused, lane.commit.is_dirty) = (is_paused, true);
+        self.update_all_pressure();
     }
 
     /// Drops everything of an assignment. Handlers that run are told, and what they answer changes nothing.

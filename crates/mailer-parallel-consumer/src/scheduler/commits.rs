@@ -19,7 +19,8 @@ impl Scheduler {
         if !lane.is_assigned || !is_due || lane.commit.in_flight.is_some() {
             return;
         }
-        let (offset, map) = (self.commit_offset(number), self.map(number));
+        let offset = self.commit_offset(number);
+        let map = self.map(number, offset);
         let commit = &mut self.lanes[number as usize].commit;
         commit.is_dirty = false;
         if commit.acknowledged == Some(offset) && commit.map == map {
@@ -40,24 +41,30 @@ impl Scheduler {
         if self.is_planted_commit_back() && lane.commit.floor % 7 == 3 {
             return lane.commit.floor - 1;
         }
-        lane.ledger.position().max(lane.commit.floor)
+        let position = match lane.ledger.first_incomplete() {
+            Some(_) => lane.ledger.position(),
+            // What comes next may be complete already, though it was not fetched again.
+            None => lane.restored.first_missing(lane.ledger.position()),
+        };
+        position.max(lane.commit.floor)
     }
 
-    /// The offset map that goes with a commit; empty when nothing is complete behind the offset.
-    fn map(&mut self, number: u32) -> String {
+    /// The offset map that goes with a commit of `base`; empty when nothing is complete behind it.
+    fn map(&mut self, number: u32, base: i64) -> String {
         let lane = &mut self.lanes[number as usize];
         let without = std::mem::take(&mut lane.commit.without_map);
         if !self.options.commit.offset_map || without || lane.commit.map_limit < SMALLEST_MAP {
             return String::new();
         }
         let lane = &self.lanes[number as usize];
-        let (base, limit) = (lane.ledger.position(), lane.commit.map_limit);
+        let limit = lane.commit.map_limit;
         if self.is_planted_claim_all() && base + 1 < lane.ledger.next_offset() {
             let all = base + 1..lane.ledger.next_offset();
             return offset_map::encode(lane.topic_id, base, [all].into_iter(), limit);
         }
-        let earlier = lane.restored.from(lane.ledger.next_offset().max(base + 1));
-        offset_map::encode(lane.topic_id, base, lane.ledger.completed().chain(earlier), limit)
+        let earlier = lane.restored.from(lane.ledger.next_offset());
+        let completed = lane.ledger.completed().chain(earlier).filter(|range| range.end > base);
+        offset_map::encode(lane.topic_id, base, completed, limit)
     }
 
     pub(super) fn committed(&mut self, now: Nanos, partition: &Partition, offset: i64, result: Result<(), CommitError>) {

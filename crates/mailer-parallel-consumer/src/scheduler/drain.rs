@@ -35,7 +35,7 @@ impl Scheduler {
     fn cut(&mut self, number: u32) {
         let lane = &self.lanes[number as usize];
         let window = lane.ledger.window();
-        let from = lane.started.clamp(window.start, window.end);
+        let from = lane.ledger.next_incomplete(lane.started); // not one that the offset map knew to be complete
         if from == window.end {
             return;
         }
@@ -65,22 +65,22 @@ impl Scheduler {
             let lane = &self.lanes[number as usize];
             let is_done = lane.is_drained() && lane.commit.in_flight.is_none() && !lane.commit.is_dirty;
             if is_done || drain.deadline <= now || self.is_planted_hasty_stop() {
-                self.release(now, number, drain.is_revoked);
+                self.release(now, number, drain.is_revoked, is_done);
             }
         }
     }
 
-    /// Gives a partition back. If it was not drained, what is complete is committed, and the rest is another member's.
-    fn release(&mut self, now: Nanos, number: u32, is_revoked: bool) {
+    /// Gives a partition back. If its time was over before, what is complete is committed, and the rest is another
+    /// member's.
+    fn release(&mut self, now: Nanos, number: u32, is_revoked: bool, is_done: bool) {
         let lane = &mut self.lanes[number as usize];
-        if !lane.is_drained() {
-            let (partition, running) = (&lane.partition, lane.running);
-            tracing::warn!(%partition, running, "given back unfinished: these records will be delivered again");
+        let (partition, running) = (lane.partition.clone(), lane.running);
+        if !is_done {
+            tracing::warn!(%partition, running, "given back unfinished: some records will be delivered again");
             lane.commit.not_before = now;
-            self.life.abandoned(running);
+            self.life.left_unfinished(running);
             self.commit(now, number);
         }
-        let partition = self.lanes[number as usize].partition.clone();
         self.forget(number);
         if is_revoked {
             self.actions.push(Action::Release(partition));

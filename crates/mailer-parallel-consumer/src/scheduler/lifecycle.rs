@@ -39,8 +39,8 @@ pub(super) struct Life {
     failing: Option<(Nanos, String)>,
     bail: Option<Nanos>,
     assignment_timeout: Duration,
-    /// Handlers that were left behind.
-    abandoned: usize,
+    /// A partition was given back before it was drained and committed, with so many handlers running.
+    unfinished: Option<usize>,
 }
 
 impl Life {
@@ -51,7 +51,7 @@ impl Life {
             failing: None,
             bail: Some(nanos(options.poll_error_bail)).filter(|bail| *bail > 0),
             assignment_timeout: options.assignment_timeout,
-            abandoned: 0,
+            unfinished: None,
         }
     }
 
@@ -95,10 +95,10 @@ impl Life {
         }
     }
 
-    /// Handlers of a partition that was given back before they had ended.
-    pub(super) fn abandoned(&mut self, running: usize) {
+    /// A partition was given back before it was drained and committed.
+    pub(super) fn left_unfinished(&mut self, running: usize) {
         if self.is_stopping() {
-            self.abandoned += running;
+            *self.unfinished.get_or_insert(0) += running;
         }
     }
 
@@ -206,9 +206,9 @@ impl Scheduler {
         if deadline > now && self.lanes.iter().any(|lane| lane.is_assigned) {
             return;
         }
-        let stopped = match self.life.abandoned {
-            0 => Stopped::Graceful,
-            running => Stopped::Aborted { reason: Reason::DrainTimeout { running } },
+        let stopped = match self.life.unfinished {
+            None => Stopped::Graceful,
+            Some(running) => Stopped::Aborted { reason: Reason::DrainTimeout { running } },
         };
         self.close(now, End { stopped, error: None });
     }
