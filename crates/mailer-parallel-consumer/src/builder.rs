@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::dead_letter::IntoDeadLetter;
 use crate::handler::{Batched, Single, Work};
 use crate::retry::RetryPolicy;
+use crate::stopped::{Notice, OnShutdown};
 use crate::traits::FIRST_APPLICATION_BIT;
 use crate::{
     BatchHandler, Buffer, Commit, Connect, DeadLetterFailure, Error, Handler, KeyScope, Options, Ordering,
@@ -12,9 +13,6 @@ use crate::{
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-
-/// What is called once, when the consumer has ended.
-pub(crate) type OnShutdown = Box<dyn FnOnce(&Stopped) + Send>;
 
 /// Collects options; [`build`](Self::build) checks them all and connects.
 ///
@@ -167,7 +165,7 @@ pub(crate) struct Parts<W> {
     pub(crate) work: W,
     pub(crate) dead_letter: Box<dyn crate::dead_letter::DynDeadLetter>,
     pub(crate) trait_names: BTreeMap<u32, String>,
-    pub(crate) on_shutdown: Option<OnShutdown>,
+    pub(crate) notice: Notice,
 }
 
 /// A panic that aborts the process cannot be a failed attempt.

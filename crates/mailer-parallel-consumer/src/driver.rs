@@ -4,14 +4,14 @@ mod attempt;
 mod executor;
 mod pace;
 
-use crate::builder::{OnShutdown, Parts};
+use crate::builder::Parts;
 use crate::cancel::Cancel;
 use crate::clock::{Clock, Nanos};
 use crate::control::Command;
 use crate::handler::Work;
 use crate::scheduler::{Action, Done, End, Job, Scheduler, Several};
 use crate::source::Event;
-use crate::{Control, Error, Options, Phase, Reason, Source, Stopped};
+use crate::{Control, Error, Options, Phase, Source, Stopped};
 use executor::{Executors, Order, Shared};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -64,8 +64,7 @@ pub(crate) async fn run<S: Source, W: Work>(
     parts: Parts<W>,
     wires: Wires,
 ) -> Result<Stopped, Error> {
-    let Parts { work, dead_letter, trait_names, on_shutdown } = parts;
-    let mut notice = Notice(on_shutdown);
+    let Parts { work, dead_letter, trait_names, mut notice } = parts;
     let clock = wires.control.clock;
     let timeout = options.handler_timeout;
     let scheduler = Scheduler::new(options, work.most(), trait_names, clock.now());
@@ -178,22 +177,5 @@ impl<S: Source> Driver<S> {
             self.armed = deadline;
             self.timer.as_mut().reset(self.clock.instant(deadline));
         }
-    }
-}
-
-/// Tells of the end, exactly once, also when the consumer is dropped.
-pub(crate) struct Notice(pub(crate) Option<OnShutdown>);
-
-impl Notice {
-    fn tell(&mut self, stopped: &Stopped) {
-        if let Some(call) = self.0.take() {
-            call(stopped);
-        }
-    }
-}
-
-impl Drop for Notice {
-    fn drop(&mut self) {
-        self.tell(&Stopped::Aborted { reason: Reason::Dropped });
     }
 }

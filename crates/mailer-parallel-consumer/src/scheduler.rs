@@ -430,11 +430,6 @@ impl Scheduler {
         self.life.take_end(self.is_planted_end_twice())
     }
 
-    /// Handlers and dead letters that run now.
-    pub(crate) fn running(&self) -> usize {
-        self.in_flight + self.letters_in_flight
-    }
-
     pub(crate) fn stalled(&self) -> usize {
         self.stats.stalled.len()
     }

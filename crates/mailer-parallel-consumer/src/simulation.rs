@@ -12,7 +12,6 @@ mod world;
 
 use crate::scheduler::Fault;
 use checks::Violations;
-use std::collections::BTreeMap;
 use world::World;
 
 /// Runs one seed to its end.
@@ -82,26 +81,4 @@ finds! {
     checker_17_finds_a_panic_taken_for_done: PanicCompletes => 17,
     checker_18_finds_counters_that_do_not_add_up: CountTwice => 18,
     checker_19_finds_gaps_taken_for_records: GapsComplete => 19,
-}
-
-#[test]
-fn debug_one() {
-    let from = std::env::var("SEED").map_or(0, |s| s.parse().unwrap());
-    let mut seen = BTreeMap::new();
-    for seed in from..from + runs() {
-        let mut world = World::new(seed, None);
-        for n in 0..401 {
-            let before: Vec<u8> = world.violations.keys().copied().collect();
-            if n < 400 { world.step() } else { world.calm_down() };
-            for k in world.violations.keys().filter(|k| !before.contains(k)) {
-                let c = seen.entry(*k).or_insert(0);
-                *c += 1;
-                if *c <= 1 {
-                    println!("seed {seed} step {n}: {k} {:?}\n{}", world.violations, world.describe());
-                }
-            }
-            if world.violations.len() > 0 { break; }
-        }
-    }
-    println!("TOTAL {seen:?}");
 }

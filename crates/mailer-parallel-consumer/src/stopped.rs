@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What is called once, when the consumer has ended.
+pub(crate) type OnShutdown = Box<dyn FnOnce(&Stopped) + Send>;
+
 /// How [`ParallelConsumer::run`](crate::ParallelConsumer::run) ended. Told exactly once, also to
 /// [`Builder::on_shutdown`](crate::Builder::on_shutdown).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,5 +64,22 @@ impl fmt::Display for Stopped {
             Self::Graceful => f.write_str("stopped gracefully"),
             Self::Aborted { reason } => reason.fmt(f),
         }
+    }
+}
+
+/// Tells of the end, exactly once, also when the consumer is dropped.
+pub(crate) struct Notice(pub(crate) Option<OnShutdown>);
+
+impl Notice {
+    pub(crate) fn tell(&mut self, stopped: &Stopped) {
+        if let Some(call) = self.0.take() {
+            call(stopped);
+        }
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        self.tell(&Stopped::Aborted { reason: Reason::Dropped });
     }
 }

@@ -159,6 +159,11 @@ impl Broker {
         Member::new(self.clone(), id)
     }
 
+    /// Whether there is such a partition.
+    pub fn has(&self, partition: &Partition) -> bool {
+        self.lock().logs.contains_key(partition)
+    }
+
     /// The committed offset of a partition, and its metadata.
     pub fn committed(&self, partition: &Partition) -> Option<(i64, String)> {
         self.lock().log(partition).committed.clone()

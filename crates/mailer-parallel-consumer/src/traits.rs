@@ -13,7 +13,7 @@ use std::ops::{BitOr, BitOrAssign};
 pub struct Traits(pub(crate) u64);
 
 /// The first bit that belongs to the application.
-pub const FIRST_APPLICATION_BIT: u32 = 10;
+pub(crate) const FIRST_APPLICATION_BIT: u32 = 10;
 
 impl Traits {
     /// None.

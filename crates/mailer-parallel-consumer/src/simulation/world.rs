@@ -158,21 +158,6 @@ impl World {
         world
     }
 
-    pub(super) fn describe(&self) -> String {
-        let mut out = format!("now {} {:?}\n", self.now, self.options);
-        for (n, log) in self.logs.iter().enumerate() {
-            if let Some(o) = &log.owner {
-                let open: Vec<_> = o.records.iter().filter(|(_, (_, s))| *s != Standing::Finished).collect();
-                out += &format!("log {n} committed {:?} made {:?} gen {} member {} pos {} paused {} {:?}\n", log.committed, log.commit_made, o.generation, o.member, o.position, o.is_paused, open);
-            }
-        }
-        for (id, m) in &self.members {
-            let s = m.scheduler.snapshot(self.now);
-            out += &format!("member {id} stopping {} {:?} {:?} running {:?}\n", m.is_stopping, s.concurrency, s.partitions, m.running.iter().map(|r| (&r.places, r.until)).collect::<Vec<_>>());
-        }
-        out
-    }
-
     fn say(&mut self, invariant: u8, words: String) {
         self.violations.entry(invariant).or_insert(words);
     }
