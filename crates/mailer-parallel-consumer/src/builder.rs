@@ -148,7 +148,7 @@ impl<C: Connect, W: Work> Builder<C, W> {
         let dead_letter = dead_letter.into_dead_letter(&self.connect, &self.options).await?;
         let source = self.connect.connect(&self.options).await?;
         let parts =
-            Parts { work: self.work, dead_letter, trait_names: self.trait_names, on_shutdown: self.on_shutdown };
+            Parts { work: self.work, dead_letter, trait_names: self.trait_names, notice: Notice(self.on_shutdown) };
         Ok(ParallelConsumer::assemble(source, self.options, parts, clock))
     }
 
