@@ -31,6 +31,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
     ("state", "mailer-state", "value_state"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
+    ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
 
 /// Measures one area; what follows its name goes to the bench.

@@ -55,7 +55,6 @@ struct Turn {
     commands: Vec<Command>,
     results: Vec<Several<Done>>,
     events: Vec<Event>,
-    is_closed: bool,
 }
 
 pub(crate) async fn run<S: Source, W: Work>(
@@ -109,9 +108,9 @@ impl<S: Source> Driver<S> {
         let Self { turn, wires, results, source, timer, .. } = self;
         let commands = wires.inbox.poll_recv_many(cx, &mut turn.commands, PER_TURN).is_ready();
         let results = results.poll_recv_many(cx, &mut turn.results, PER_TURN).is_ready();
-        while !turn.is_closed && turn.events.len() < PER_TURN {
+        // Records are taken once a turn: they may fill a buffer, and then their partition is paused before the next.
+        while turn.events.len() < PER_TURN && !matches!(turn.events.last(), Some(Event::Records(_) | Event::Closed)) {
             let Poll::Ready(event) = source.poll_next(cx) else { break };
-            turn.is_closed = matches!(event, Event::Closed);
             turn.events.push(event);
         }
         let events = !turn.events.is_empty();
