@@ -67,23 +67,18 @@ impl<D: DeadLetter> DynDeadLetter for D {
     }
 }
 
+/// The future of [`IntoDeadLetter::into_dead_letter`].
+pub type MakingDeadLetter = Pin<Box<dyn Future<Output = Result<Box<dyn DynDeadLetter>, Error>> + Send>>;
+
 /// What [`Builder::dead_letter`](crate::Builder::dead_letter) takes: any [`DeadLetter`], or a plan for one that needs the
 /// connection, such as a topic.
 pub trait IntoDeadLetter<C>: Send + 'static {
     /// Makes it, before the consumer joins its group.
-    fn into_dead_letter(
-        self: Box<Self>,
-        connect: &C,
-        options: &Options,
-    ) -> Pin<Box<dyn Future<Output = Result<Box<dyn DynDeadLetter>, Error>> + Send>>;
+    fn into_dead_letter(self: Box<Self>, connect: &C, options: &Options) -> MakingDeadLetter;
 }
 
 impl<D: DeadLetter, C: Connect> IntoDeadLetter<C> for D {
-    fn into_dead_letter(
-        self: Box<Self>,
-        _: &C,
-        _: &Options,
-    ) -> Pin<Box<dyn Future<Output = Result<Box<dyn DynDeadLetter>, Error>> + Send>> {
+    fn into_dead_letter(self: Box<Self>, _: &C, _: &Options) -> MakingDeadLetter {
         Box::pin(async move { Ok(self as Box<dyn DynDeadLetter>) })
     }
 }

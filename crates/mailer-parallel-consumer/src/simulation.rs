@@ -5,9 +5,12 @@
 //!
 //! `MAILER_PC_RUNS=20000 cargo test -p mailer-parallel-consumer --release simulation` runs more of them.
 
+mod broker;
+mod chaos;
 mod checks;
 mod handlers;
 mod random;
+mod watch;
 mod world;
 
 use crate::scheduler::Fault;

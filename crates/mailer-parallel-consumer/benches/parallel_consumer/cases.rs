@@ -58,11 +58,19 @@ fn by_size(size: Size, test: u64, quick: u64, full: u64) -> u64 {
 }
 
 /// Runs a consumer on a source, with handlers that take `wait`; returns the time until all records were handled.
-async fn consume(source: impl Source, in_flight: usize, wait: Duration, count: &Arc<Count>, commit: Duration) -> Duration {
-    let handler = handler_with(Arc::clone(count), async move |count: &Arc<Count>, _: &Record, _: &Context<'_>| {
+async fn consume(
+    source: impl Source,
+    in_flight: usize,
+    wait: Duration,
+    count: &Arc<Count>,
+    commit: Duration,
+) -> Duration {
+    type State = (Arc<Count>, Duration);
+    let state: State = (Arc::clone(count), wait);
+    let handler = handler_with(state, async |(count, wait): &State, _: &Record, _: &Context<'_>| {
         if !wait.is_zero() {
             let begin = Instant::now();
-            sleep(wait).await;
+            sleep(*wait).await;
             count.took.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
         }
         count.one();
@@ -109,7 +117,9 @@ async fn bare_tasks(records: u64) -> Duration {
     }
     let begin = Instant::now();
     let mut turn = 0;
-    while let std::task::Poll::Ready(event) = prepared.poll_next(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+    while let std::task::Poll::Ready(event) =
+        prepared.poll_next(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+    {
         if let mailer_parallel_consumer::source::Event::Records(fetched) = event {
             turn += 1;
             senders[turn % 2].send(fetched.records).await.unwrap();
@@ -167,13 +177,18 @@ fn ten_milliseconds(runtime: &Runtime, size: Size, report: &mut Report) {
     report.line("5,000 keys at 10 ms", "ours", "records_per_second", rate, "records/s", ">= 300000");
 }
 
-fn start(broker: &Broker, handler: impl mailer_parallel_consumer::Handler, commit: Duration) -> (Control, JoinHandle<()>) {
+fn start(
+    broker: &Broker,
+    handler: impl mailer_parallel_consumer::Handler,
+    commit: Duration,
+) -> (Control, JoinHandle<()>) {
     let consumer = ParallelConsumer::from_source(broker.join())
         .handler(handler)
         .dead_letter(LogDeadLetters)
         .commit(Commit { interval: commit, offset_map: true })
         .drain_timeout(Duration::from_secs(20));
-    let consumer = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(consumer.build())).unwrap();
+    let consumer =
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(consumer.build())).unwrap();
     (consumer.control(), tokio::spawn(async move { drop(consumer.run().await) }))
 }
 
@@ -201,37 +216,46 @@ fn slow_key(runtime: &Runtime, _: Size, report: &mut Report) {
         took
     }));
     let took = took.unwrap().as_secs_f64() * 1e3;
-    report.line("30 of one 2 s key, then 2,000 others", "in turn", "duration_ms", 60_000.0, "ms", "one after the other");
+    report.line(
+        "30 of one 2 s key, then 2,000 others",
+        "in turn",
+        "duration_ms",
+        60_000.0,
+        "ms",
+        "one after the other",
+    );
     report.line("30 of one 2 s key, then 2,000 others", "ours", "duration_ms", took, "ms", "< 50");
 }
 
 fn stuck_record(runtime: &Runtime, size: Size, report: &mut Report) {
     let records = by_size(size, 3_000, 300_000, 300_000);
-    let (bytes, claimed) = runtime.block_on(runtime.spawn(async move {
-        let broker = Broker::with_topic("bench", 1);
-        (0..=records).for_each(|n| {
-            broker.produce("bench", 0, Some(&n.to_string()), "v");
-        });
-        let count = Count::new(records);
-        let handler = handler_with(Arc::clone(&count), async |count: &Arc<Count>, record: &Record, _: &Context<'_>| {
-            if record.offset == 0 {
-                std::future::pending::<()>().await;
-            }
-            count.one();
-            Ok(())
-        });
-        let (control, running) = start(&broker, handler, Duration::from_millis(250));
-        count.done.notified().await;
-        sleep(Duration::from_millis(600)).await; // two commit intervals
-        let bytes = control.snapshot().await.unwrap().concurrency.ledger_bytes;
-        let (base, metadata) = broker.committed(&Partition::new("bench", 0)).unwrap();
-        let expected = offset_map::Expected { topic_id: [0; 16], base, log_end: records as i64 + 1 };
-        let claimed = offset_map::decode(&metadata, &expected).unwrap().len();
-        control.abort("measured");
-        running.await.unwrap();
-        (bytes, claimed)
-    }))
-    .unwrap();
+    let (bytes, claimed) = runtime
+        .block_on(runtime.spawn(async move {
+            let broker = Broker::with_topic("bench", 1);
+            (0..=records).for_each(|n| {
+                broker.produce("bench", 0, Some(&n.to_string()), "v");
+            });
+            let count = Count::new(records);
+            let handler =
+                handler_with(Arc::clone(&count), async |count: &Arc<Count>, record: &Record, _: &Context<'_>| {
+                    if record.offset == 0 {
+                        std::future::pending::<()>().await;
+                    }
+                    count.one();
+                    Ok(())
+                });
+            let (control, running) = start(&broker, handler, Duration::from_millis(250));
+            count.done.notified().await;
+            sleep(Duration::from_millis(600)).await; // two commit intervals
+            let bytes = control.snapshot().await.unwrap().concurrency.ledger_bytes;
+            let (base, metadata) = broker.committed(&Partition::new("bench", 0)).unwrap();
+            let expected = offset_map::Expected { topic_id: [0; 16], base, log_end: records as i64 + 1 };
+            let claimed = offset_map::decode(&metadata, &expected).unwrap().len();
+            control.abort("measured");
+            running.await.unwrap();
+            (bytes, claimed)
+        }))
+        .unwrap();
     let case = "one stuck record, 300,000 others";
     report.line(case, "limit", "bytes_per_record", 0.125, "B", "a bit each");
     report.line(case, "ours", "bytes_per_record", bytes as f64 / records as f64, "B", "<= 1");
@@ -240,8 +264,16 @@ fn stuck_record(runtime: &Runtime, size: Size, report: &mut Report) {
 
 fn revoke_beside_busy(runtime: &Runtime, size: Size, report: &mut Report) {
     let times = by_size(size, 1, 5, 20);
-    let took = (0..times).map(|_| runtime.block_on(runtime.spawn(revoke_once())).unwrap().as_secs_f64() * 1e3).collect();
-    report.line("revoke of an idle partition beside a busy one", "drain all", "duration_ms", 2_000.0, "ms", "the handler");
+    let took =
+        (0..times).map(|_| runtime.block_on(runtime.spawn(revoke_once())).unwrap().as_secs_f64() * 1e3).collect();
+    report.line(
+        "revoke of an idle partition beside a busy one",
+        "drain all",
+        "duration_ms",
+        2_000.0,
+        "ms",
+        "the handler",
+    );
     report.line("revoke of an idle partition beside a busy one", "ours", "duration_ms", median(took), "ms", "< 10");
 }
 
@@ -279,7 +311,9 @@ fn slow_commits(runtime: &Runtime, size: Size, report: &mut Report) {
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..by_size(size, 1, 1, 3) {
         for (rates, delay) in rates.iter_mut().zip([0, 2_000]) {
-            rates.push(runtime.block_on(runtime.spawn(with_commit_delay(records, Duration::from_millis(delay)))).unwrap());
+            rates.push(
+                runtime.block_on(runtime.spawn(with_commit_delay(records, Duration::from_millis(delay)))).unwrap(),
+            );
         }
     }
     let [quick, slow] = rates.map(median);

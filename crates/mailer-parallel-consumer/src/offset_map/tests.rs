@@ -26,9 +26,9 @@ fn ranges(base: i64, pairs: &[(i64, i64)]) -> Vec<Range<i64>> {
 
 #[test]
 fn a_long_run_is_a_few_bytes() {
-    let text = encode(TOPIC, 5, [6..300_006].into_iter(), DEFAULT_MAX_BYTES);
+    let text = encode(TOPIC, 5, std::iter::once(6..300_006), DEFAULT_MAX_BYTES);
     assert!(text.len() < 50, "{text}");
-    assert_eq!(all(&decode(&text, &expected(5, 1_000_000)).unwrap()), [6..300_006]);
+    assert_eq!(all(&decode(&text, &expected(5, 1_000_000)).unwrap()), vec![6..300_006]);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_format_is_a_promise() {
     // Written by version 1. If this fails, old commits are not understood any more: write version 2 instead.
     let bitmap = encode(TOPIC, 300, [302..305, 310..311].into_iter(), DEFAULT_MAX_BYTES);
     assert_eq!(bitmap, "mpc1:BwcHBwcHBwcHBwcHBwcHB6wCCwEcBH979kg");
-    let runs = encode(TOPIC, 300, [302..350].into_iter(), DEFAULT_MAX_BYTES);
+    let runs = encode(TOPIC, 300, std::iter::once(302..350), DEFAULT_MAX_BYTES);
     assert_eq!(runs, "mpc1:BwcHBwcHBwcHBwcHBwcHB6wCMgACMEw4kMQ");
 }
 

@@ -115,8 +115,12 @@ impl Scheduler {
     pub(super) fn drop_waiting(&mut self, number: u32, from: Seq) {
         let lane = &mut self.lanes[number as usize];
         let epoch = lane.epoch;
-        let waiting: Vec<(Seq, u64)> =
-            lane.slots.iter().filter(|(seq, s)| *seq >= from && s.record.is_some()).map(|(seq, s)| (seq, s.queue)).collect();
+        let waiting: Vec<(Seq, u64)> = lane
+            .slots
+            .iter()
+            .filter(|(seq, s)| *seq >= from && s.record.is_some())
+            .map(|(seq, s)| (seq, s.queue))
+            .collect();
         let mut queues: Vec<u64> = waiting.iter().map(|(_, queue)| *queue).collect();
         queues.sort_unstable();
         queues.dedup();

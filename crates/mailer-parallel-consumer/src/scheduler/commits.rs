@@ -60,14 +60,20 @@ impl Scheduler {
         let limit = lane.commit.map_limit;
         if self.is_planted_claim_all() && base + 1 < lane.ledger.next_offset() {
             let all = base + 1..lane.ledger.next_offset();
-            return offset_map::encode(lane.topic_id, base, [all].into_iter(), limit);
+            return offset_map::encode(lane.topic_id, base, std::iter::once(all), limit);
         }
         let earlier = lane.restored.from(lane.ledger.next_offset());
         let completed = lane.ledger.completed().chain(earlier).filter(|range| range.end > base);
         offset_map::encode(lane.topic_id, base, completed, limit)
     }
 
-    pub(super) fn committed(&mut self, now: Nanos, partition: &Partition, offset: i64, result: Result<(), CommitError>) {
+    pub(super) fn committed(
+        &mut self,
+        now: Nanos,
+        partition: &Partition,
+        offset: i64,
+        result: Result<(), CommitError>,
+    ) {
         self.count_commit(partition, offset, &result);
         let Some(number) = self.assigned_number(partition) else { return };
         let commit = &mut self.lanes[number as usize].commit;

@@ -103,7 +103,7 @@ impl Scheduler {
     pub(super) fn update_pause(&mut self, number: u32) {
         let is_planted = self.is_planted_no_pause();
         let lane = &mut self.lanes[number as usize];
-        let pause = lane.pauses.any() && !(is_planted && !lane.pauses.user);
+        let pause = if is_planted { lane.pauses.user } else { lane.pauses.any() };
         if !lane.is_assigned || lane.drain.is_some() || lane.is_paused == pause {
             return;
         }

@@ -174,10 +174,8 @@ impl Scheduler {
 
     /// The source has ended: because it was asked to, or by itself.
     pub(super) fn closed(&mut self) {
-        let by_itself = || End {
-            stopped: Stopped::Aborted { reason: Reason::Source("the source has ended".into()) },
-            error: None,
-        };
+        let by_itself =
+            || End { stopped: Stopped::Aborted { reason: Reason::Source("the source has ended".into()) }, error: None };
         self.life.end.get_or_insert_with(by_itself);
         self.life.state = State::Ended;
     }

@@ -161,7 +161,8 @@ impl Scheduler {
     pub(super) fn start_letters(&mut self, now: Nanos, jobs: &mut Vec<Job>) {
         while self.letters_in_flight < self.options.max_in_flight {
             let Some((number, record)) = self.letters.pop_front() else { return };
-            let is_there = self.queues.get(number).is_some_and(|q| q.state == State::Waiting && q.head() == Some(record));
+            let is_there =
+                self.queues.get(number).is_some_and(|q| q.state == State::Waiting && q.head() == Some(record));
             let failure = self.lanes[record.lane as usize].failures.remove(&record.seq);
             let Some(failure) = failure.filter(|_| is_there) else { continue }; // its partition has gone
             jobs.push(self.letter(now, number, record, failure));

@@ -1,9 +1,9 @@
 //! What is counted. Plain numbers with one writer; whoever wants them asks the owner task.
 
 use super::SECOND;
+use crate::FailureKind;
 use crate::clock::Nanos;
 use crate::snapshot::{Counters, Histograms, Second, Stalled};
-use crate::FailureKind;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Whole seconds that are kept.

@@ -55,7 +55,9 @@ impl Assigned {
 
     /// Invariants 1, 2, 8 and 17: everything below a commit is finished, and it does not go back.
     pub(super) fn check_commit(&mut self, log: &[Option<Option<u64>>], offset: i64, violations: &mut Violations) {
-        let mut say = |invariant: u8, words: String| drop(violations.entry(invariant).or_insert(words));
+        let mut say = |invariant: u8, words: String| {
+            violations.entry(invariant).or_insert(words);
+        };
         for below in self.start..offset {
             let is_record = log.get(below as usize).is_some_and(Option::is_some);
             if is_record && !self.is_finished(below) {
@@ -78,11 +80,12 @@ impl Assigned {
     /// Invariants 4 and 19: a map claims finished records, and no offset without one.
     pub(super) fn check_map(&self, log: &[Option<Option<u64>>], claims: &[i64], violations: &mut Violations) {
         for claim in claims {
-            match log.get(*claim as usize) {
-                Some(Some(_)) if self.is_finished(*claim) => {}
-                Some(None) => drop(violations.entry(19).or_insert(format!("the map claims {claim}, a marker"))),
-                _ => drop(violations.entry(4).or_insert(format!("the map claims {claim}"))),
-            }
+            let (invariant, words) = match log.get(*claim as usize) {
+                Some(Some(_)) if self.is_finished(*claim) => continue,
+                Some(None) => (19, "a marker"),
+                _ => (4, "which is not complete"),
+            };
+            violations.entry(invariant).or_insert(format!("the map claims {claim}, {words}"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use crate::clock::Nanos;
-use crate::scheduler::{Done, Failed, Job, NotPut, Outcome, Ref};
+use crate::scheduler::{Done, Failed, Job, NotPut, Outcome};
 use crate::{BoxError, FailureKind, Record, Traits};
 
 pub(super) const MILLI: Nanos = 1_000_000;
@@ -12,7 +12,6 @@ pub(super) const MILLI: Nanos = 1_000_000;
 pub(super) struct Running {
     pub(super) until: Nanos,
     pub(super) began: Nanos,
-    pub(super) refs: Vec<Ref>,
     /// Partition, offset and generation of the assignment of each record.
     pub(super) places: Vec<Place>,
     pub(super) is_letter: bool,
@@ -43,8 +42,8 @@ impl Running {
             90..99 => random.range(100, 1_000) * MILLI,
             _ => random.range(5_000, 40_000) * MILLI,
         };
-        let (refs, is_letter) = (job.refs.as_slice().to_vec(), job.dead_letter.is_some());
-        Self { until: now + takes, began: now, refs, places, is_letter, job }
+        let is_letter = job.dead_letter.is_some();
+        Self { until: now + takes, began: now, places, is_letter, job }
     }
 
     /// Ends it, well or badly; always well when `is_calm`.

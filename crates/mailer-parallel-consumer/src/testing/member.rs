@@ -142,8 +142,12 @@ impl State {
         if polls_fail {
             return None;
         }
-        let fetchable: Vec<(Partition, i64)> =
-            member.positions.iter().filter(|(p, _)| !member.paused.contains(*p)).map(|(p, at)| (p.clone(), *at)).collect();
+        let fetchable: Vec<(Partition, i64)> = member
+            .positions
+            .iter()
+            .filter(|(p, _)| !member.paused.contains(*p))
+            .map(|(p, at)| (p.clone(), *at))
+            .collect();
         let behind = fetchable.iter().position(|(p, _)| Some(p) == member.last.as_ref()).map_or(0, |index| index + 1);
         let in_turn = fetchable[behind..].iter().chain(&fetchable[..behind]);
         let (partition, position) = in_turn.into_iter().find(|(p, at)| *at < self.logs[p].end())?.clone();

@@ -163,8 +163,10 @@ impl Path {
         if !matches!(self, Self::StopWhileIdle) {
             produce(&broker, 0..20);
         }
-        let handler = handler_with(self, async |path: &Path, record: &Record, cx: &Context<'_>| path.handle(record, cx).await);
-        let consumer = builder(&broker).handler(handler).on_shutdown(move |stopped| told.lock().unwrap().push(stopped.clone()));
+        let handler =
+            handler_with(self, async |path: &Path, record: &Record, cx: &Context<'_>| path.handle(record, cx).await);
+        let consumer =
+            builder(&broker).handler(handler).on_shutdown(move |stopped| told.lock().unwrap().push(stopped.clone()));
         let consumer = consumer.build().await.unwrap();
         let control = consumer.control();
         match self {
@@ -214,12 +216,15 @@ impl Path {
             Self::Stop | Self::StopBeforeItRuns | Self::StopWhileIdle | Self::StopInsideHandler => {
                 is_same && *told == Stopped::Graceful
             }
-            Self::StopTimesOut => is_same && matches!(told, Stopped::Aborted { reason: Reason::DrainTimeout { running } } if *running > 0),
+            Self::StopTimesOut => {
+                is_same && matches!(told, Stopped::Aborted { reason: Reason::DrainTimeout { running } } if *running > 0)
+            }
             Self::Abort | Self::AbortDuringStop => is_same && aborted(Reason::Requested("enough".into())),
             Self::AbortInsideHandler => is_same && aborted(Reason::Requested("from inside".into())),
             Self::FatalHandler => is_same && aborted(Reason::Fatal("no database".into())),
             Self::PollErrors => {
-                matches!(told, Stopped::Aborted { reason: Reason::Unavailable(_) }) && result.is_some_and(Result::is_err)
+                matches!(told, Stopped::Aborted { reason: Reason::Unavailable(_) })
+                    && result.is_some_and(Result::is_err)
             }
             Self::Dropped | Self::DroppedBeforeItRuns => result.is_none() && aborted(Reason::Dropped),
         }
