@@ -64,7 +64,8 @@ impl Scheduler {
             }
             let lane = &self.lanes[number as usize];
             let is_done = lane.is_drained() && lane.commit.in_flight.is_none() && !lane.commit.is_dirty;
-            if is_done || drain.deadline <= now || self.is_planted_hasty_stop() {
+            let is_done = is_done || self.is_planted_hasty_stop();
+            if is_done || drain.deadline <= now {
                 self.release(now, number, drain.is_revoked, is_done);
             }
         }

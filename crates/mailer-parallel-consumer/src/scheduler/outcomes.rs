@@ -36,16 +36,12 @@ impl Scheduler {
 
     /// A record is complete: its place is given back, and the commit may move.
     fn complete(&mut self, record: Ref, traits: Traits, is_dead_letter: bool) {
-        let is_old = !self.lanes[record.lane as usize].holds(record);
-        if is_old {
-            self.orphaned();
-        }
-        if is_old && !self.is_planted_old_epoch() {
-            return;
+        if !self.lanes[record.lane as usize].holds(record) {
+            return self.orphaned(record);
         }
         let lane = &mut self.lanes[record.lane as usize];
         let Some(slot) = lane.slots.remove(record.seq) else { return };
-        lane.running = lane.running.saturating_sub(1);
+        lane.running -= 1;
         lane.buffered_records -= 1;
         lane.buffered_bytes -= slot.bytes;
         let mut traits = traits | slot.traits;
@@ -61,9 +57,13 @@ impl Scheduler {
         self.count_traits(traits | if is_dead_letter { Traits::DEAD_LETTER } else { Traits::NONE });
     }
 
-    fn orphaned(&mut self) {
+    /// A result of an assignment that has gone.
+    fn orphaned(&mut self, record: Ref) {
         self.stats.counters.orphaned += 1;
         self.count_traits(Traits::ORPHANED);
+        if self.is_planted_old_epoch() {
+            self.lanes[record.lane as usize].ledger.complete(record.seq);
+        }
     }
 
     fn failed(&mut self, now: Nanos, refs: Several<Ref>, queue: u64, traits: Traits, failed: Failed) {
@@ -109,7 +109,7 @@ impl Scheduler {
         for (place, record) in records.into_iter().rev() {
             let lane = &mut self.lanes[place.lane as usize];
             if !lane.holds(place) {
-                self.orphaned();
+                self.orphaned(place);
                 continue;
             }
             lane.running -= 1;
@@ -194,7 +194,7 @@ impl Scheduler {
         }
         let lane = &mut self.lanes[place.lane as usize];
         if !lane.holds(place) {
-            self.orphaned();
+            self.orphaned(place);
             return self.wake(queue);
         }
         lane.running -= 1;
