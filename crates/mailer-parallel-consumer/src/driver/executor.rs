@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// Jobs that are handed over together.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 /// More executors than this do not start handlers any faster: one owner task feeds them.
 const MOST_EXECUTORS: usize = 4;
 
@@ -110,7 +110,6 @@ fn start<W: Work, F: Future<Output = Done> + Send + 'static>(
 ) -> Vec<Done> {
     let mut answers = Vec::new();
     let mut is_trusted = shared.pace.is_trusted();
-    let mut before = Instant::now();
     for order in orders {
         let mut future = match spare.take() {
             None => Box::pin(attempt(order)),
@@ -119,19 +118,19 @@ fn start<W: Work, F: Future<Output = Done> + Send + 'static>(
                 used
             }
         };
-        if is_trusted {
-            let poll = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            let after = Instant::now();
-            is_trusted = shared.pace.polled(after - before);
-            before = after;
-            if let Poll::Ready(done) = poll {
+        let was_polled = is_trusted;
+        if was_polled {
+            let begin = Instant::now();
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                is_trusted = shared.pace.polled(Duration::from_nanos(done.took));
                 answers.push(done);
                 *spare = Some(future);
                 continue;
             }
+            is_trusted = shared.pace.polled(begin.elapsed());
         }
         // A future that was polled already is polled again at once, and then knows whom to wake.
-        tasks.spawn(finish(Arc::clone(shared), future, is_trusted));
+        tasks.spawn(finish(Arc::clone(shared), future, was_polled));
     }
     answers
 }

@@ -121,4 +121,4 @@ impl Slots {
 }
 
 /// Chunks that are kept for reuse.
-const SPARE: usize = 64;
+const SPARE: usize = 4;
