@@ -9,10 +9,10 @@ use crate::cancel::Cancel;
 use crate::clock::{Clock, Nanos};
 use crate::control::Command;
 use crate::handler::Work;
-use crate::scheduler::{Action, Done, End, Job, Scheduler, Several};
+use crate::scheduler::{Action, End, Job, Scheduler};
 use crate::source::Event;
 use crate::{Control, Error, Options, Phase, Source, Stopped};
-use executor::{Executors, Order, Shared};
+use executor::{Answer, Executors, Order, Shared};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,8 +23,6 @@ use tokio::time::Sleep;
 
 /// Events, results and commands that one turn takes of each kind, so that none keeps the others waiting.
 const PER_TURN: usize = 64;
-/// Jobs that one turn starts.
-const STARTS: usize = 4_096;
 
 /// Where a consumer's owner task and the rest of the world meet.
 pub(crate) struct Wires {
@@ -37,7 +35,7 @@ struct Driver<S> {
     scheduler: Scheduler,
     source: S,
     wires: Wires,
-    results: mpsc::UnboundedReceiver<Several<Done>>,
+    results: mpsc::UnboundedReceiver<Answer>,
     executors: Executors,
     /// By partition number: raised when its handlers' results are no longer wanted, and then replaced.
     cancels: Vec<Arc<Cancel>>,
@@ -53,7 +51,7 @@ struct Driver<S> {
 #[derive(Default)]
 struct Turn {
     commands: Vec<Command>,
-    results: Vec<Several<Done>>,
+    results: Vec<Answer>,
     events: Vec<Event>,
 }
 
@@ -119,9 +117,12 @@ impl<S: Source> Driver<S> {
     }
 
     fn take_turn(&mut self, now: Nanos) {
-        self.turn.results.drain(..).for_each(|done| match done {
-            Several::One(done) => self.scheduler.done(now, done),
-            Several::Many(many) => many.into_iter().for_each(|done| self.scheduler.done(now, done)),
+        self.turn.results.drain(..).for_each(|answer| match answer {
+            Answer::One(done) => self.scheduler.done(now, done),
+            Answer::Chunk { executor, done } => {
+                self.executors.is_through(executor);
+                done.into_iter().for_each(|done| self.scheduler.done(now, done));
+            }
         });
         self.turn.events.drain(..).for_each(|event| self.scheduler.event(now, event));
         self.turn.commands.drain(..).for_each(|command| self.scheduler.command(now, command));
@@ -153,7 +154,7 @@ impl<S: Source> Driver<S> {
     }
 
     fn start(&mut self, now: Nanos) {
-        self.scheduler.start(now, &mut self.jobs, STARTS);
+        self.scheduler.start(now, &mut self.jobs, self.executors.room());
         let orders = self.jobs.drain(..).map(|job| {
             let number = job.refs.as_slice()[0].lane as usize;
             if self.cancels.len() <= number {

@@ -6,7 +6,7 @@ use crate::Control;
 use crate::cancel::Cancel;
 use crate::dead_letter::DynDeadLetter;
 use crate::handler::Work;
-use crate::scheduler::{Done, Job, Several};
+use crate::scheduler::{Done, Job};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct Shared<W> {
     pub(super) dead_letter: Box<dyn DynDeadLetter>,
     pub(super) timeout: Option<Duration>,
     pub(super) control: Control,
-    answers: mpsc::UnboundedSender<Several<Done>>,
+    answers: mpsc::UnboundedSender<Answer>,
     pace: Pace,
 }
 
@@ -44,21 +44,33 @@ impl<W> Shared<W> {
         dead_letter: Box<dyn DynDeadLetter>,
         timeout: Option<Duration>,
         control: Control,
-        answers: mpsc::UnboundedSender<Several<Done>>,
+        answers: mpsc::UnboundedSender<Answer>,
     ) -> Self {
         Self { work, dead_letter, timeout, control, answers, pace: Pace::default() }
     }
 
     /// The owner task may have ended; then nobody wants the answer.
-    fn answer(&self, done: Several<Done>) {
-        drop(self.answers.send(done));
+    fn answer(&self, answer: Answer) {
+        drop(self.answers.send(answer));
     }
 }
 
+/// What executors tell the owner task.
+pub(super) enum Answer {
+    /// A handler that had to wait has ended.
+    One(Done),
+    /// An executor is through with its chunk: these handlers did not have to wait, the others are tasks now.
+    Chunk { executor: usize, done: Vec<Done> },
+}
+
 /// All executors of a consumer. Dropped, they end, and so do the handlers that still run.
+///
+/// Each has one chunk at a time. What becomes ready meanwhile makes the next chunk larger, so that handing over costs
+/// little when there is much to do, and nothing waits when there is little. Nor does a job wait behind a handler that
+/// blocks its thread, unless it is in the same chunk.
 pub(super) struct Executors {
     inboxes: Vec<mpsc::UnboundedSender<Vec<Order>>>,
-    next: usize,
+    idle: Vec<usize>,
     _tasks: JoinSet<()>,
 }
 
@@ -66,37 +78,43 @@ impl Executors {
     pub(super) fn start<W: Work>(shared: Arc<Shared<W>>) -> Self {
         let mut tasks = JoinSet::new();
         let mut inboxes = Vec::new();
-        for _ in 0..Handle::current().metrics().num_workers().clamp(1, MOST_EXECUTORS) {
+        for executor in 0..Handle::current().metrics().num_workers().clamp(1, MOST_EXECUTORS) {
             let (sender, inbox) = mpsc::unbounded_channel();
             inboxes.push(sender);
-            tasks.spawn(execute(Arc::clone(&shared), inbox));
+            tasks.spawn(execute(executor, Arc::clone(&shared), inbox));
         }
-        Self { inboxes, next: 0, _tasks: tasks }
+        Self { idle: (0..inboxes.len()).collect(), inboxes, _tasks: tasks }
     }
 
-    /// Hands jobs over, in chunks, to one executor after the other.
+    /// Jobs that can be given now.
+    pub(super) fn room(&self) -> usize {
+        self.idle.len() * CHUNK
+    }
+
+    /// An executor is through with its chunk.
+    pub(super) fn is_through(&mut self, executor: usize) {
+        self.idle.push(executor);
+    }
+
+    /// Hands over jobs, as many as there is room for, in equal parts.
     pub(super) fn give(&mut self, orders: impl ExactSizeIterator<Item = Order>) {
-        let size = orders.len().div_ceil(self.inboxes.len()).clamp(1, CHUNK);
+        let size = orders.len().div_ceil(self.idle.len().max(1)).max(1);
         let mut orders = orders.peekable();
         while orders.peek().is_some() {
-            let chunk: Vec<Order> = orders.by_ref().take(size).collect();
-            self.next = (self.next + 1) % self.inboxes.len();
+            let Some(executor) = self.idle.pop() else { unreachable!("no more was started than there is room for") };
             // An executor ends only with this value.
-            drop(self.inboxes[self.next].send(chunk));
+            drop(self.inboxes[executor].send(orders.by_ref().take(size).collect()));
         }
     }
 }
 
-async fn execute<W: Work>(shared: Arc<Shared<W>>, mut inbox: mpsc::UnboundedReceiver<Vec<Order>>) {
+async fn execute<W: Work>(executor: usize, shared: Arc<Shared<W>>, mut inbox: mpsc::UnboundedReceiver<Vec<Order>>) {
     let mut tasks = JoinSet::new();
     let mut spare = None;
     while let Some(chunk) = inbox.recv().await {
         while tasks.try_join_next().is_some() {} // their answers have been sent
-        let answers = start(&shared, chunk, &mut tasks, &mut spare, |order| attempt(Arc::clone(&shared), order));
-        if !answers.is_empty() {
-            shared.answer(Several::Many(answers));
-        }
-        tokio::task::yield_now().await; // whoever waits for an answer may run here
+        let done = start(&shared, chunk, &mut tasks, &mut spare, |order| attempt(Arc::clone(&shared), order));
+        shared.answer(Answer::Chunk { executor, done });
     }
 }
 
@@ -146,5 +164,5 @@ async fn finish<W: Work, F: Future<Output = Done>>(shared: Arc<Shared<W>>, mut f
         poll
     });
     let done = done.await;
-    shared.answer(Several::One(done));
+    shared.answer(Answer::One(done));
 }

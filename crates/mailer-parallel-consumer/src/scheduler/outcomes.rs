@@ -158,8 +158,8 @@ impl Scheduler {
     }
 
     /// Dead letters take no place of a handler: a dead-letter topic that is down must not stop everything.
-    pub(super) fn start_letters(&mut self, now: Nanos, jobs: &mut Vec<Job>) {
-        while self.letters_in_flight < self.options.max_in_flight {
+    pub(super) fn start_letters(&mut self, now: Nanos, jobs: &mut Vec<Job>, most: usize) {
+        while jobs.len() < most && self.letters_in_flight < self.options.max_in_flight {
             let Some((number, record)) = self.letters.pop_front() else { return };
             let is_there =
                 self.queues.get(number).is_some_and(|q| q.state == State::Waiting && q.head() == Some(record));

@@ -12,7 +12,7 @@ impl Scheduler {
         if self.life.is_over() {
             return;
         }
-        self.start_letters(now, jobs);
+        self.start_letters(now, jobs, most);
         while jobs.len() < most && self.has_place() && self.rate_allows(now) && !self.commit_blocks() {
             let Some((number, record)) = self.next_ready() else { break };
             jobs.push(self.start_job(now, number, record));
