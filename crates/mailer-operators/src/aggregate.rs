@@ -57,7 +57,7 @@ where
         out.push(Description { label: self.label.clone(), states: vec!["accumulator"] });
     }
 
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         self.state = Some(open_value(&self.label, context)?);
         Ok(())
     }
