@@ -29,5 +29,5 @@ pub use key::{DEFAULT_KEY_GROUPS, Key, KeyGroup, KeyHash, group_range};
 pub use marker::{Barrier, BarrierKind, CheckpointId, Element, OwnerEpoch};
 pub use record::{Batch, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record};
 pub use sink::{Flush, FlushJob, Sink, SinkFactory, WorkerContext};
-pub use source::{Polled, Source, SourceFactory, SplitId, StartAt};
+pub use source::{Polled, Source, SourceFactory, SplitId, SplitState, StartAt};
 pub use time::{Timestamp, Watermark};

@@ -54,7 +54,7 @@ where
     type Out = O;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec!["accumulator"] });
+        out.push(Description::keyed(self.label.clone(), &["accumulator"]));
     }
 
     fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {

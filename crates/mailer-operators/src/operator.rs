@@ -20,13 +20,55 @@ pub trait Collector<T> {
     fn now(&self) -> Timestamp;
 }
 
-/// What an operator says of itself, for `explain`, for error messages and for the names in a manifest.
+/// What an operator says of itself: for `explain`, for error messages, for the names in a manifest, and for the planner,
+/// which checks it.
+///
+/// ```
+/// use mailer_operators::{Description, Label};
+/// let window = Description::keyed(Label::named("window", "totals"), &["panes"]).by_event_time();
+/// assert!(window.keyed && window.event_time && window.problems.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// Kind and, where the author gave one, name.
     pub label: Label,
-    /// Names of its keyed states, in the order of their ids; empty for a stateless operator.
+    /// Names of its states, in the order of their ids; empty for a stateless operator.
     pub states: Vec<&'static str>,
+    /// Its state is found by key: records must reach it by key group.
+    pub keyed: bool,
+    /// It waits for watermarks: without them it puts out nothing before the end of input.
+    pub event_time: bool,
+    /// Settings that cannot work, each with what to change. The plan is refused with all of them.
+    pub problems: Vec<String>,
+}
+
+impl Description {
+    /// An operator without state.
+    pub fn stateless(label: Label) -> Self {
+        Self { label, states: Vec::new(), keyed: false, event_time: false, problems: Vec::new() }
+    }
+
+    /// An operator that keeps `states` by key.
+    pub fn keyed(label: Label, states: &[&'static str]) -> Self {
+        Self { keyed: true, ..Self::unkeyed(label, states) }
+    }
+
+    /// An operator that keeps `states`, and takes records of any key on any worker.
+    pub fn unkeyed(label: Label, states: &[&'static str]) -> Self {
+        Self { states: states.to_vec(), ..Self::stateless(label) }
+    }
+
+    /// It waits for watermarks.
+    #[must_use]
+    pub fn by_event_time(self) -> Self {
+        Self { event_time: true, ..self }
+    }
+
+    /// With settings that cannot work.
+    #[must_use]
+    pub fn with_problems(self, problems: impl IntoIterator<Item = String>) -> Self {
+        Self { problems: problems.into_iter().collect(), ..self }
+    }
 }
 
 /// What an operator is told, and lent, before its first record.
@@ -90,7 +132,7 @@ impl Polled {
 /// impl<T: Send + 'static> Operator<T> for EverySecond {
 ///     type Out = T;
 ///     fn describe(&self, out: &mut Vec<Description>) {
-///         out.push(Description { label: Label::kind("every_second"), states: vec![] });
+///         out.push(Description::stateless(Label::kind("every_second")));
 ///     }
 ///     fn on_record(&mut self, record: Record<T>, out: &mut impl Collector<T>) -> Result<()> {
 ///         self.0 = !self.0;

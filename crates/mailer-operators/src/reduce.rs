@@ -42,7 +42,7 @@ where
     type Out = V;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec!["value"] });
+        out.push(Description::keyed(self.label.clone(), &["value"]));
     }
 
     fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
