@@ -9,6 +9,7 @@
 mod blob;
 mod clock;
 pub mod codec;
+mod either;
 mod error;
 mod exactly_once;
 mod key;
@@ -17,9 +18,11 @@ mod record;
 mod sink;
 mod source;
 mod time;
+mod window;
 
 pub use blob::{BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use either::Either;
 pub use error::{Error, ErrorKind, Result};
 pub use exactly_once::{
     ExactlyOnceSink, Marker, Nonce, PublishedId, Publisher, RecordedTarget, SealJob, Segment, Stager, StagerContext,
@@ -31,3 +34,4 @@ pub use record::{Batch, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record};
 pub use sink::{Flush, FlushJob, Sink, SinkFactory, WorkerContext};
 pub use source::{Polled, Source, SourceFactory, SplitId, SplitState, StartAt};
 pub use time::{Timestamp, Watermark};
+pub use window::TimeWindow;

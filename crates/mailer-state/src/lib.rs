@@ -17,6 +17,7 @@ mod map;
 mod reducing;
 pub mod testing;
 mod value;
+mod window;
 
 pub use contract::{OpenBackend, OpenContext, SnapshotJob, SnapshotPart, StateBackend, StateSnapshot, StateStore};
 pub use descriptor::{StateDescriptor, StateId};
@@ -24,6 +25,7 @@ pub use list::ListState;
 pub use map::MapState;
 pub use reducing::{AggregatingState, ReducingState};
 pub use value::ValueState;
+pub use window::{Pane, WindowState};
 
 /// Decoded entries a typed state keeps per worker before it writes the changed ones back and starts afresh.
 pub const DEFAULT_CACHE_ENTRIES: usize = 1_048_576;

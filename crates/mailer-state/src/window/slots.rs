@@ -1,0 +1,203 @@
+//! Keys under small numbers, found by the hash that comes with the record.
+
+use hashbrown::HashTable;
+use mailer_core::{Error, Key, KeyGroup, KeyHash, Result, codec};
+use std::cmp::Ordering;
+
+struct Slot<K, P> {
+    hash: KeyHash,
+    /// The first bytes of the encoded key: nearly always enough to order it.
+    rank: u64,
+    key: K,
+    panes: P,
+    used: bool,
+    /// It is in the list of what may have changed.
+    listed: bool,
+}
+
+/// A slab of keys. A free slot keeps its key until it is used again or no key is left.
+pub(super) struct Slots<K, P> {
+    table: HashTable<u32>,
+    slots: Vec<Slot<K, P>>,
+    free: Vec<u32>,
+    listed: Vec<u32>,
+    /// Keys in each group.
+    groups: Vec<u32>,
+}
+
+/// Within a worker hashes share their top bits; the table tells entries apart by its top seven and places them by its
+/// low ones.
+#[inline]
+fn spread(hash: KeyHash) -> u64 {
+    hash.0.rotate_right(7)
+}
+
+impl<K: Key, P: Default> Slots<K, P> {
+    pub(super) fn new(key_groups: u16) -> Self {
+        let groups = vec![0; usize::from(key_groups)];
+        Self { table: HashTable::new(), slots: Vec::new(), free: Vec::new(), listed: Vec::new(), groups }
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: KeyHash, key: &K) -> Option<u32> {
+        let slots = &self.slots;
+        let found = self.table.find(spread(hash), |&at| {
+            let slot = &slots[at as usize];
+            slot.hash == hash && slot.key == *key
+        });
+        found.copied()
+    }
+
+    #[inline]
+    pub(super) fn find_or_insert(&mut self, hash: KeyHash, key: &K) -> Result<u32> {
+        match self.find(hash, key) {
+            Some(at) => Ok(at),
+            None => self.add(hash, key),
+        }
+    }
+
+    fn add(&mut self, hash: KeyHash, key: &K) -> Result<u32> {
+        let rank = rank(key)?;
+        let mut slot = Slot { hash, rank, key: key.clone(), panes: P::default(), used: true, listed: false };
+        let at = match self.free.pop() {
+            Some(at) => {
+                let old = &mut self.slots[at as usize];
+                slot.listed = old.listed;
+                *old = slot;
+                at
+            }
+            None => {
+                let at = u32::try_from(self.slots.len()).map_err(|_| too_many())?;
+                self.slots.push(slot);
+                at
+            }
+        };
+        let slots = &self.slots;
+        self.table.insert_unique(spread(hash), at, |&at| spread(slots[at as usize].hash));
+        self.count(hash, |keys| keys + 1);
+        Ok(at)
+    }
+
+    fn count(&mut self, hash: KeyHash, change: impl Fn(u32) -> u32) {
+        let group = hash.group(self.groups.len() as u16);
+        let keys = &mut self.groups[usize::from(group.0)];
+        *keys = change(*keys);
+    }
+
+    pub(super) fn release(&mut self, at: u32) {
+        let slot = &mut self.slots[at as usize];
+        if !std::mem::replace(&mut slot.used, false) {
+            return;
+        }
+        let hash = slot.hash;
+        if let Ok(entry) = self.table.find_entry(spread(hash), |&other| other == at) {
+            entry.remove();
+        }
+        self.free.push(at);
+        self.count(hash, |keys| keys - 1);
+        if self.table.is_empty() {
+            self.slots.clear();
+            self.free.clear();
+            self.listed.clear();
+        }
+    }
+
+    #[inline]
+    pub(super) fn key(&self, at: u32) -> (KeyHash, &K) {
+        let slot = &self.slots[at as usize];
+        (slot.hash, &slot.key)
+    }
+
+    #[inline]
+    pub(super) fn panes(&self, at: u32) -> &P {
+        &self.slots[at as usize].panes
+    }
+
+    #[inline]
+    pub(super) fn panes_mut(&mut self, at: u32) -> &mut P {
+        &mut self.slots[at as usize].panes
+    }
+
+    /// For changing: the slot is looked at by the next write-back.
+    #[inline]
+    pub(super) fn changed(&mut self, at: u32) -> &mut P {
+        let slot = &mut self.slots[at as usize];
+        if !slot.listed {
+            slot.listed = true;
+            self.listed.push(at);
+        }
+        &mut slot.panes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(super) fn in_use(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.slots).filter(|(_, slot)| slot.used).map(|(at, _)| at)
+    }
+
+    pub(super) fn has_group(&self, group: KeyGroup) -> bool {
+        self.groups.get(usize::from(group.0)).is_some_and(|keys| *keys > 0)
+    }
+
+    /// Hands every listed slot to `write`, in the order of hashes: nearly the order of the store. After an error all of
+    /// them are still listed.
+    pub(super) fn write_back(&mut self, mut write: impl FnMut(KeyHash, &K, &mut P) -> Result<()>) -> Result<()> {
+        let mut order: Vec<_> = self.listed.iter().map(|&at| (self.slots[at as usize].hash, at)).collect();
+        order.sort_unstable();
+        for &(hash, at) in &order {
+            let slot = &mut self.slots[at as usize];
+            write(hash, &slot.key, &mut slot.panes)?;
+        }
+        self.listed.clear();
+        order.iter().for_each(|&(_, at)| self.slots[at as usize].listed = false);
+        Ok(())
+    }
+
+    pub(super) fn compare(&self, one: u32, other: u32) -> Result<Ordering> {
+        let (one, other) = (&self.slots[one as usize], &self.slots[other as usize]);
+        match one.rank.cmp(&other.rank) {
+            Ordering::Equal => Ok(encoded(&one.key)?.cmp(&encoded(&other.key)?)),
+            different => Ok(different),
+        }
+    }
+
+    pub(super) fn sort(&self, slots: &mut [u32]) -> Result<()> {
+        let mut order: Vec<(u64, u32)> = slots.iter().map(|&at| (self.slots[at as usize].rank, at)).collect();
+        order.sort_unstable();
+        for equal in order.chunk_by_mut(|one, other| one.0 == other.0).filter(|equal| equal.len() > 1) {
+            self.sort_whole(equal)?;
+        }
+        slots.iter_mut().zip(order).for_each(|(slot, (_, at))| *slot = at);
+        Ok(())
+    }
+
+    /// Keys that begin alike are ordered by all of their bytes, encoded once each.
+    fn sort_whole(&self, equal: &mut [(u64, u32)]) -> Result<()> {
+        let key = |&(rank, at): &(u64, u32)| Ok((encoded(&self.slots[at as usize].key)?, (rank, at)));
+        let mut keys = equal.iter().map(key).collect::<Result<Vec<_>>>()?;
+        keys.sort_unstable();
+        equal.iter_mut().zip(keys).for_each(|(place, (_, slot))| *place = slot);
+        Ok(())
+    }
+}
+
+fn encoded<K: Key>(key: &K) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    codec::encode(key, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn rank<K: Key>(key: &K) -> Result<u64> {
+    let bytes = encoded(key)?;
+    let mut front = [0; 8];
+    let length = bytes.len().min(8);
+    front[..length].copy_from_slice(&bytes[..length]);
+    Ok(u64::from_be_bytes(front))
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::user_function("more than 4,294,967,295 keys have open windows on one worker: give the stage more partitions")
+}
