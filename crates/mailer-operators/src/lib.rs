@@ -5,7 +5,7 @@
 //! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
 //!
 //! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
-//! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+//! [`Reduce`], [`Aggregate`], [`Windows`]. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
 mod chain;
@@ -20,6 +20,7 @@ mod operator;
 mod reduce;
 mod side;
 mod try_map;
+mod window;
 
 pub use aggregate::Aggregate;
 pub use chain::{Chain, ChainContext, Identity, Then};
@@ -33,3 +34,7 @@ pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Poll
 pub use reduce::Reduce;
 pub use side::{SideOutputs, SideTag};
 pub use try_map::TryMap;
+pub use window::{
+    AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, Firing, Global, JoinWindow, ProcessWindow, ReduceWindow,
+    Session, Sliding, Strategy, Tumbling, WindowFunction, WindowOperator, Windowed, Windowing, Windows,
+};

@@ -112,7 +112,13 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
         self.slots.panes(slot).range(starts)
     }
 
-    /// The value of the window of `slot` that begins at `start`, for changing.
+    /// The value of the window of `slot` that begins at `start`; none for a slot that is not in use.
+    #[inline]
+    pub fn get(&self, slot: u32, start: Timestamp) -> Option<&V> {
+        self.slots.get(slot)?.find(start).map(|pane| &pane.value)
+    }
+
+    /// The same, for changing; the slot is in use.
     #[inline]
     pub fn get_mut(&mut self, slot: u32, start: Timestamp) -> Option<&mut V> {
         let pane = self.slots.changed(slot).find_mut(start)?;
@@ -163,9 +169,9 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
         self.slots.has_group(group)
     }
 
-    /// Orders slots by the bytes of their encoded keys.
-    pub fn sort(&self, slots: &mut [u32]) -> Result<()> {
-        self.slots.sort(slots)
+    /// Orders what belongs to slots by the bytes of their encoded keys.
+    pub fn sort<T: Copy>(&self, items: &mut [T], slot: impl Fn(&T) -> u32) -> Result<()> {
+        self.slots.sort(items, slot)
     }
 
     /// How two slots are ordered by [`WindowState::sort`].

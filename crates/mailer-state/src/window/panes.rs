@@ -85,6 +85,13 @@ impl<V> Panes<V> {
         self.rest.get_mut(at)
     }
 
+    pub(super) fn find(&self, start: Timestamp) -> Option<&Pane<V>> {
+        match &self.first {
+            Some(first) if first.window.start == start => Some(first),
+            _ => self.rest.get(self.place(start).ok()?),
+        }
+    }
+
     fn place(&self, start: Timestamp) -> Result<usize, usize> {
         self.rest.binary_search_by_key(&start, |pane| pane.window.start)
     }

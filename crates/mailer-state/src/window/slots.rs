@@ -109,6 +109,11 @@ impl<K: Key, P: Default> Slots<K, P> {
     }
 
     #[inline]
+    pub(super) fn get(&self, at: u32) -> Option<&P> {
+        self.slots.get(at as usize).map(|slot| &slot.panes)
+    }
+
+    #[inline]
     pub(super) fn panes(&self, at: u32) -> &P {
         &self.slots[at as usize].panes
     }
@@ -163,22 +168,23 @@ impl<K: Key, P: Default> Slots<K, P> {
         }
     }
 
-    pub(super) fn sort(&self, slots: &mut [u32]) -> Result<()> {
-        let mut order: Vec<(u64, u32)> = slots.iter().map(|&at| (self.slots[at as usize].rank, at)).collect();
-        order.sort_unstable();
+    pub(super) fn sort<T: Copy>(&self, items: &mut [T], slot: impl Fn(&T) -> u32) -> Result<()> {
+        let rank = |item: &T| self.slots[slot(item) as usize].rank;
+        let mut order: Vec<(u64, T)> = items.iter().map(|item| (rank(item), *item)).collect();
+        order.sort_unstable_by_key(|(rank, _)| *rank);
         for equal in order.chunk_by_mut(|one, other| one.0 == other.0).filter(|equal| equal.len() > 1) {
-            self.sort_whole(equal)?;
+            self.sort_whole(equal, &slot)?;
         }
-        slots.iter_mut().zip(order).for_each(|(slot, (_, at))| *slot = at);
+        items.iter_mut().zip(order).for_each(|(place, (_, item))| *place = item);
         Ok(())
     }
 
     /// Keys that begin alike are ordered by all of their bytes, encoded once each.
-    fn sort_whole(&self, equal: &mut [(u64, u32)]) -> Result<()> {
-        let key = |&(rank, at): &(u64, u32)| Ok((encoded(&self.slots[at as usize].key)?, (rank, at)));
+    fn sort_whole<T: Copy>(&self, equal: &mut [(u64, T)], slot: impl Fn(&T) -> u32) -> Result<()> {
+        let key = |item: &(u64, T)| Ok((encoded(&self.slots[slot(&item.1) as usize].key)?, *item));
         let mut keys = equal.iter().map(key).collect::<Result<Vec<_>>>()?;
-        keys.sort_unstable();
-        equal.iter_mut().zip(keys).for_each(|(place, (_, slot))| *place = slot);
+        keys.sort_by(|one, other| one.0.cmp(&other.0));
+        equal.iter_mut().zip(keys).for_each(|(place, (_, item))| *place = item);
         Ok(())
     }
 }

@@ -93,7 +93,7 @@ fn slots_are_ordered_by_the_bytes_of_their_keys() {
         .map(String::from)
         .to_vec();
     let mut slots: Vec<u32> = keys.iter().map(|key| state.slot(KeyHash(9), key).unwrap()).collect();
-    state.sort(&mut slots).unwrap();
+    state.sort(&mut slots, |slot| *slot).unwrap();
     keys.sort_by_key(|key| {
         let mut bytes = Vec::new();
         codec::encode(key, &mut bytes).unwrap();
