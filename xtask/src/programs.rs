@@ -30,6 +30,7 @@ pub fn sim(arguments: &[OsString]) -> Result<()> {
 const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
     ("state", "mailer-state", "value_state"),
+    ("window", "mailer-operators", "window"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
 ];
 

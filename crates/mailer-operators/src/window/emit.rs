@@ -132,10 +132,6 @@ impl Fired {
         Self { window, firing, revision, timestamp: window.last() }
     }
 
-    pub(crate) fn last(window: TimeWindow) -> Self {
-        Self::new(window, Firing::OnTime, 0)
-    }
-
     /// Computes the results and puts them out. They may be lazy: each is asked for under the label.
     #[inline]
     pub(crate) fn put_out<K: Clone, V, F: WindowFunction<K, V>>(

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Which time windows are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Time {
+pub(crate) enum Time {
     /// That of the records; watermarks say how far it is.
     Event,
     /// That of the clock, which never goes back here.
