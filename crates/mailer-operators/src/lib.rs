@@ -5,7 +5,7 @@
 //! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
 //!
 //! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
-//! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+//! [`Reduce`], [`Aggregate`]. [`Watermarks`] tells event time at a source. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
 mod chain;
@@ -20,6 +20,7 @@ mod operator;
 mod reduce;
 mod side;
 mod try_map;
+mod watermarks;
 
 pub use aggregate::Aggregate;
 pub use chain::{Chain, ChainContext, Identity, Then};
@@ -33,3 +34,7 @@ pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Poll
 pub use reduce::Reduce;
 pub use side::{SideOutputs, SideTag};
 pub use try_map::TryMap;
+pub use watermarks::{
+    Alignment, BoundedOutOfOrderness, FromSource, FromValue, MakeSplitClock, Pacing, Punctuated, SplitClock, Stamp,
+    WatermarkGenerator, Watermarks,
+};
