@@ -8,6 +8,7 @@
 //! [`Reduce`], [`Aggregate`]. [`Watermarks`] tells event time at a source. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
+mod async_map;
 mod chain;
 mod filter;
 mod flat_map;
@@ -19,10 +20,12 @@ mod map;
 mod operator;
 mod reduce;
 mod side;
+mod spawn;
 mod try_map;
 mod watermarks;
 
 pub use aggregate::Aggregate;
+pub use async_map::{AsyncMap, CallError, Lookup, Order, Retry, Unanswered};
 pub use chain::{Chain, ChainContext, Identity, Then};
 pub use filter::Filter;
 pub use flat_map::FlatMap;
@@ -33,6 +36,7 @@ pub use map::Map;
 pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Polled};
 pub use reduce::Reduce;
 pub use side::{SideOutputs, SideTag};
+pub use spawn::{BoxFuture, Spawner, sleep_by};
 pub use try_map::TryMap;
 pub use watermarks::{
     Alignment, BoundedOutOfOrderness, FromSource, FromValue, MakeSplitClock, Pacing, Punctuated, SplitClock, Stamp,
