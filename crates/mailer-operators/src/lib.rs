@@ -5,9 +5,11 @@
 //! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
 //!
 //! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
-//! [`Reduce`], [`Aggregate`], [`Windows`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+//! [`Reduce`], [`Aggregate`], [`Windows`]. [`Watermarks`] tells event time at a source. [`harness`] tests any of them
+//! under every schedule of snapshots and restores.
 
 mod aggregate;
+mod async_map;
 mod chain;
 mod filter;
 mod flat_map;
@@ -19,10 +21,13 @@ mod map;
 mod operator;
 mod reduce;
 mod side;
+mod spawn;
 mod try_map;
+mod watermarks;
 mod window;
 
 pub use aggregate::Aggregate;
+pub use async_map::{AsyncMap, CallError, Lookup, Order, Retry, Unanswered};
 pub use chain::{Chain, ChainContext, Identity, Then};
 pub use filter::Filter;
 pub use flat_map::FlatMap;
@@ -33,7 +38,12 @@ pub use map::Map;
 pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Polled};
 pub use reduce::Reduce;
 pub use side::{SideOutputs, SideTag};
+pub use spawn::{BoxFuture, Spawner, sleep_by};
 pub use try_map::TryMap;
+pub use watermarks::{
+    Alignment, BoundedOutOfOrderness, FromSource, FromValue, MakeSplitClock, Pacing, Punctuated, SplitClock, Stamp,
+    WatermarkGenerator, Watermarks,
+};
 pub use window::{
     AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, Firing, Global, JoinWindow, ProcessWindow, ReduceWindow,
     Session, Sliding, Strategy, Tumbling, WindowFunction, WindowOperator, Windowed, Windowing, Windows,
