@@ -3,14 +3,16 @@
 //! `cargo bench -p mailer-operators --bench window`; with `-- --test` every case runs once with few records. A million
 //! records a second of event time over 100,000 keys, a watermark behind every batch, results dropped. "hand-written" is a
 //! hash map per window, which is drained in no order when the window is over: what a window costs at the least.
-#![allow(missing_docs, clippy::unwrap_used, reason = "a program for people; criterion's macros make undocumented items")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a program for people; criterion's macros make undocumented items"
+)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mailer_core::{Batch, KeyGroup, KeyHash, Keyed, Record, Result, Timestamp, Watermark};
 use mailer_operators::harness::OrderedStore;
-use mailer_operators::{
-    Chain, ChainContext, Counter, OpenOperator, SideOutputs, Sliding, Tumbling, Windowed, Windows,
-};
+use mailer_operators::{Chain, ChainContext, Counter, OpenOperator, SideOutputs, Sliding, Tumbling, Windowed, Windows};
 use mailer_state::{StateStore, layout::FIRST_UNKEYED_GROUP};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -45,6 +45,6 @@ pub use watermarks::{
     WatermarkGenerator, Watermarks,
 };
 pub use window::{
-    AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, Firing, Global, JoinWindow, ProcessWindow, ReduceWindow,
-    Session, Sliding, Strategy, Tumbling, WindowFunction, WindowOperator, Windowed, Windowing, Windows,
+    AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, Firing, Global, JoinWindow, ProcessWindow,
+    ReduceWindow, Session, Sliding, Strategy, Tumbling, WindowFunction, WindowOperator, Windowed, Windowing, Windows,
 };

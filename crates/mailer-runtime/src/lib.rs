@@ -75,10 +75,11 @@ pub use job::{
 pub use mailer_checkpoint::FileStorage;
 pub use mailer_core::{
     CheckpointId, Either, Error, ErrorKind, Key, Keyed, Record, Result, Sink, SinkFactory, Source, SourceFactory,
-    Timestamp, Watermark,
+    TimeWindow, Timestamp, Watermark,
 };
 pub use mailer_operators::{
-    CallError, Collector, Lookup, Operator, Retry, SideTag, Unanswered, WatermarkGenerator, Watermarks,
+    CallError, Collector, Emit, Firing, Global, Lookup, Operator, Retry, Session, SideTag, Sliding, Tumbling,
+    Unanswered, WatermarkGenerator, Watermarks, WindowFunction, Windowed, Windows,
 };
 pub use mailer_state_memory::MemoryBackend;
-pub use stream::{Connected, KeyedChain, KeyedStream, Stream};
+pub use stream::{Connected, KeyedChain, KeyedStream, Stream, WindowedStream};

@@ -5,9 +5,11 @@ mod event_time;
 mod keyed;
 mod lookup;
 mod side;
+mod window;
 
 pub use connect::Connected;
 pub use keyed::{KeyedChain, KeyedStream};
+pub use window::WindowedStream;
 
 use crate::connect::IntoSink;
 use crate::graph::{AnyLink, ChainPart, Graph, PlainLink};

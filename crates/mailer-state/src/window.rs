@@ -130,9 +130,9 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
         self.slots.changed(slot).insert(Pane::new(window, value));
     }
 
-    /// Takes a value out, here and in the store.
+    /// Takes a value out, here and in the store; none for a slot that is not in use.
     pub fn take(&mut self, slot: u32, start: Timestamp, store: &mut dyn StateStore) -> Result<Option<V>> {
-        let Some(pane) = self.slots.panes_mut(slot).remove(start) else { return Ok(None) };
+        let Some(pane) = self.slots.get_mut(slot).and_then(|panes| panes.remove(start)) else { return Ok(None) };
         if pane.is_stored() {
             let (hash, key) = self.slots.key(slot);
             self.bytes.encode_key(key)?;
@@ -144,7 +144,7 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
     /// Forgets the key of a slot that has no value left; any other stays.
     #[inline]
     pub fn release(&mut self, slot: u32) {
-        if self.slots.panes(slot).is_empty() {
+        if self.slots.get(slot).is_some_and(Panes::is_empty) {
             self.slots.release(slot);
         }
     }

@@ -41,9 +41,10 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Alig
         Self::new(self.grid, self.function.clone())
     }
 
-    fn open(&mut self, frame: &Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, frame: &mut Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
         let operator = context.operator_id(frame.label.name.as_deref().unwrap_or_default())?;
-        let panes = OpenPanes::open(self.grid, operator, &frame.label, context)?;
+        let panes = OpenPanes::open(self.grid, operator, (&frame.label, frame.updates), context)?;
+        frame.advance(frame.closes_at(panes.closed())); // a clock may have been put back since
         let revisions = frame.updates.then(|| Revisions::open(operator, context)).transpose()?;
         self.open = Some(Open { panes, revisions, recent: (TimeWindow::new(0, 0), 0) });
         Ok(())
@@ -87,7 +88,9 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Alig
             panes.enter(window)?;
             let mut revisions = open.revisions.as_mut();
             panes.each_active(|panes, slot| {
-                let Some(state) = panes.value(slot, window, &frame.label, function, out.state())? else { return Ok(false) };
+                let Some(state) = panes.value(slot, window, &frame.label, function, out.state())? else {
+                    return Ok(false);
+                };
                 let (hash, key) = panes.state.key(slot);
                 let revision = revisions.as_mut().map_or(Ok(0), |all| all.next_revision(hash, key, window))?;
                 let fired = Fired::new(window, Firing::OnTime, revision);
@@ -112,9 +115,9 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Alig
         Ok(())
     }
 
-    fn write_back(&mut self, frame: &Frame<V>, store: &mut dyn StateStore) -> Result<()> {
+    fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        open.panes.write_back(frame.updates, store)?;
+        open.panes.write_back(store)?;
         open.revisions.as_mut().map_or(Ok(()), |revisions| revisions.write_back(store))
     }
 }

@@ -144,8 +144,10 @@ impl Assigner for Sliding {
         let slide = millis("the slide", self.slide, &mut problems);
         if slide > size {
             let (slide, size) = (self.slide, self.size);
-            problems.push(format!("the slide of {slide:?} is longer than the size of {size:?}, so records between the \
-                 windows would be lost: make it at most the size, or filter"));
+            problems.push(format!(
+                "the slide of {slide:?} is longer than the size of {size:?}, so records between the \
+                 windows would be lost: make it at most the size, or filter"
+            ));
         }
         aligned(self.offset, settings, problems)
     }

@@ -17,7 +17,8 @@ pub enum Emit {
     /// difference; [`Windowed::revision`] numbers them. Late ones have the timestamp of their window, so for what
     /// follows they may be late as well.
     ///
-    /// A session that grows is another window: its earlier result keeps its earlier bounds.
+    /// A session that grows is another window: its earlier result keeps its earlier bounds. With sliding windows each
+    /// record costs as much as it has windows.
     Updates {
         /// Before the end: what has changed, at every multiple of this much processing time.
         every: Option<Duration>,

@@ -1,9 +1,9 @@
 //! What every window operator has: its settings, its time, and what becomes of late records.
 
+use super::Emit;
 use super::assigner::Assigner;
 use super::emit::{Early, Updates};
 use super::millis::millis;
-use super::Emit;
 use crate::{Collector, Counter, Label, OpenOperator, SideTag};
 use mailer_core::{Keyed, Record, Timestamp, Watermark};
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl<V> Frame<V> {
 
     /// The watermark that closes a window with this end.
     pub(crate) fn closes_at(&self, end: Timestamp) -> i64 {
-        end.0.saturating_add(self.closed_after)
+        if end == Timestamp::MIN { i64::MIN } else { end.0.saturating_add(self.closed_after) }
     }
 
     /// The watermark at which a window with this end is gone.

@@ -40,7 +40,7 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Glob
         Self::new(self.trigger, self.purging, self.function.clone())
     }
 
-    fn open(&mut self, frame: &Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, frame: &mut Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
         let operator = context.operator_id(frame.label.name.as_deref().unwrap_or_default())?;
         let mut state = WindowState::new(StateId { operator, state: 0 }, context.key_groups());
         state.load(context.owned_groups(), context.state())?;
@@ -95,7 +95,7 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Glob
         slots.into_iter().try_for_each(|slot| self.put_out(frame, slot, self.purging, out))
     }
 
-    fn write_back(&mut self, _: &Frame<V>, store: &mut dyn StateStore) -> Result<()> {
+    fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
         self.state.as_mut().map_or(Ok(()), |state| state.write_back(store))
     }
 }

@@ -32,12 +32,22 @@ pub(super) struct OpenPanes<K, A> {
     due: i64,
     /// The window being closed needs its panes for the last time.
     pub(super) last_use: bool,
-    progress: Progress,
+    /// Where panes can outlive a result.
+    progress: Option<Progress>,
 }
 
 impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes<K, A> {
-    pub(super) fn open(grid: Grid, operator: u16, label: &Label, context: &mut dyn OpenOperator) -> Result<Self> {
-        let (progress, closed) = Progress::open(StateId { operator, state: 1 }, context)?;
+    /// Reads the open panes back. `updates`: a window can be put out more than once.
+    pub(super) fn open(
+        grid: Grid,
+        operator: u16,
+        (label, updates): (&Label, bool),
+        context: &mut dyn OpenOperator,
+    ) -> Result<Self> {
+        // A pane of a tumbling window leaves with its only result.
+        let outlive = updates || !grid.is_tumbling();
+        let progress = outlive.then(|| Progress::open(StateId { operator, state: 1 }, context)).transpose()?;
+        let closed = progress.as_ref().and_then(|progress| progress.closed());
         let mut state = WindowState::new(StateId { operator, state: 0 }, context.key_groups());
         state.load(context.owned_groups(), context.state())?;
         let mut panes = Self {
@@ -70,6 +80,11 @@ impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes
             }
         }
         Ok(())
+    }
+
+    /// The last end of a window that is closed, or before all time.
+    pub(super) fn closed(&self) -> Timestamp {
+        Timestamp(self.closed)
     }
 
     /// The first value of a key in a pane.
@@ -258,14 +273,13 @@ impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes
         self.state.release(slot);
     }
 
-    pub(super) fn write_back(&mut self, updates: bool, store: &mut dyn StateStore) -> Result<()> {
+    pub(super) fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
         self.state.write_back(store)?;
-        // A pane of a tumbling window leaves with its window, unless that can still change.
-        if self.grid.is_tumbling() && !updates {
-            return Ok(());
+        let (state, any) = (&self.state, self.closed > i64::MIN);
+        match &mut self.progress {
+            Some(progress) => progress.write_back(self.closed, |group| any && state.has_group(group), store),
+            None => Ok(()),
         }
-        let closed = self.closed > i64::MIN;
-        self.progress.write_back(self.closed, |group| closed && self.state.has_group(group), store)
     }
 }
 

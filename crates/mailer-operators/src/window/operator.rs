@@ -16,7 +16,7 @@ pub trait Strategy<K: Key, V: Send + 'static>: Send + 'static {
     /// The same for another worker, with no window open.
     fn fresh(&self) -> Self;
     /// Reads open windows back.
-    fn open(&mut self, frame: &Frame<V>, context: &mut dyn OpenOperator) -> Result<()>;
+    fn open(&mut self, frame: &mut Frame<V>, context: &mut dyn OpenOperator) -> Result<()>;
     /// A record comes.
     fn on_record(
         &mut self,
@@ -29,7 +29,7 @@ pub trait Strategy<K: Key, V: Send + 'static>: Send + 'static {
     /// Puts out early results that are due by processing time.
     fn tick(&mut self, frame: &Frame<V>, out: &mut impl Collector<Windowed<K, Self::Out>>) -> Result<()>;
     /// Writes what has changed.
-    fn write_back(&mut self, frame: &Frame<V>, store: &mut dyn StateStore) -> Result<()>;
+    fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()>;
 }
 
 /// A window operator; [`Windows`](crate::Windows) makes it.
@@ -37,7 +37,6 @@ pub struct WindowOperator<V, S> {
     frame: Frame<V>,
     strategy: S,
     clone: fn(&S) -> S,
-    open: bool,
 }
 
 impl<V, S> WindowOperator<V, S> {
@@ -46,14 +45,14 @@ impl<V, S> WindowOperator<V, S> {
         V: Send + 'static,
         S: Strategy<K, V>,
     {
-        Self { frame, strategy, clone: S::fresh, open: false }
+        Self { frame, strategy, clone: S::fresh }
     }
 }
 
 /// A clone is for another worker: it shares the functions and begins with no state.
 impl<V, S> Clone for WindowOperator<V, S> {
     fn clone(&self) -> Self {
-        Self { frame: self.frame.clone(), strategy: (self.clone)(&self.strategy), clone: self.clone, open: false }
+        Self { frame: self.frame.clone(), strategy: (self.clone)(&self.strategy), clone: self.clone }
     }
 }
 
@@ -76,16 +75,11 @@ impl<K: Key, V: Send + 'static, S: Strategy<K, V>> Operator<Keyed<K, V>> for Win
             return Err(Error::invalid_plan(format!("{}: {problems}", self.frame.label)));
         }
         self.frame.open(context);
-        self.strategy.open(&self.frame, context)?;
-        self.open = true;
-        Ok(())
+        self.strategy.open(&mut self.frame, context)
     }
 
     #[inline]
     fn on_record(&mut self, record: Record<Keyed<K, V>>, out: &mut impl Collector<Self::Out>) -> Result<()> {
-        if !self.open {
-            return Err(crate::reduce::not_open(&self.frame.label));
-        }
         self.strategy.on_record(&self.frame, record, out)
     }
 
@@ -113,6 +107,6 @@ impl<K: Key, V: Send + 'static, S: Strategy<K, V>> Operator<Keyed<K, V>> for Win
     }
 
     fn on_barrier(&mut self, _: Barrier, store: &mut dyn StateStore) -> Result<()> {
-        self.strategy.write_back(&self.frame, store)
+        self.strategy.write_back(store)
     }
 }

@@ -18,8 +18,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Reads it back: with it comes the end of the last window that was put out.
-    pub(super) fn open(id: StateId, context: &mut dyn OpenOperator) -> Result<(Self, Option<i64>)> {
+    /// Reads it back.
+    pub(super) fn open(id: StateId, context: &mut dyn OpenOperator) -> Result<Self> {
         let owned = context.owned_groups();
         let mut progress = Self { id, stored: vec![None; owned.len()], owned: owned.clone() };
         let (mut entry, mut value) = (Vec::new(), Vec::new());
@@ -29,8 +29,12 @@ impl Progress {
                 *stored = Some(codec::decode(&value).map_err(|error| error.context(id))?);
             }
         }
-        let closed = progress.stored.iter().flatten().max().copied();
-        Ok((progress, closed))
+        Ok(progress)
+    }
+
+    /// The end of the last window that was closed.
+    pub(super) fn closed(&self) -> Option<i64> {
+        self.stored.iter().flatten().max().copied()
     }
 
     /// Writes `closed` for the groups that have keys, and removes it where there are none.

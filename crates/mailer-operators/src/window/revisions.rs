@@ -33,7 +33,13 @@ impl<K: Key> Revisions<K> {
     }
 
     /// A record came for `window`.
-    pub(super) fn record(&mut self, hash: KeyHash, key: &K, window: TimeWindow, now: Timestamp) -> Result<&mut Updates> {
+    pub(super) fn record(
+        &mut self,
+        hash: KeyHash,
+        key: &K,
+        window: TimeWindow,
+        now: Timestamp,
+    ) -> Result<&mut Updates> {
         let updates = self.of(hash, key, window)?;
         updates.record(now);
         Ok(updates)

@@ -3,7 +3,7 @@
 use super::emit::{Fired, Firing, Updates};
 use super::frame::Frame;
 use super::{Strategy, WindowFunction, Windowed};
-use crate::{Collector, OpenOperator};
+use crate::{Collector, Label, OpenOperator};
 use mailer_core::{Key, Keyed, Record, Result, TimeWindow, Timestamp};
 use mailer_state::{StateId, StateStore, WindowState};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Sess
         Self::new(self.gap, self.inclusive, self.function.clone())
     }
 
-    fn open(&mut self, frame: &Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, frame: &mut Frame<V>, context: &mut dyn OpenOperator) -> Result<()> {
         let operator = context.operator_id(frame.label.name.as_deref().unwrap_or_default())?;
         let mut sessions = WindowState::new(StateId { operator, state: 0 }, context.key_groups());
         sessions.load(context.owned_groups(), context.state())?;
@@ -74,41 +74,29 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Sess
         let Some(open) = &mut self.open else { return Err(crate::reduce::not_open(&frame.label)) };
         let time = frame.time_of(record.timestamp, out.now());
         let alone = TimeWindow { start: time, end: Timestamp(time.0.saturating_add(self.gap)) };
-        let slot = open.sessions.find(record.value.hash, &record.value.key);
-        let touched = slot.map_or((0, alone), |slot| open.touched(slot, alone, self.inclusive));
-        let Keyed { hash, key, .. } = &record.value;
-        let slot = match (touched.0, slot) {
-            (0, _) if alone.end.0 <= frame.gone => {
-                frame.late(record, out);
-                return Ok(());
-            }
-            (_, Some(slot)) => slot,
-            (_, None) => open.sessions.slot(*hash, key)?,
-        };
-        let (value, label, function) = (record.value.value, &frame.label, &mut self.function);
-        let start = match touched {
-            (0, _) => {
+        let found = open.sessions.find(record.value.hash, &record.value.key);
+        let (count, touched) = found.map_or((0, alone), |slot| open.touched(slot, alone, self.inclusive));
+        if count == 0 && alone.end.0 <= frame.gone {
+            frame.late(record, out);
+            return Ok(());
+        }
+        let Keyed { hash, key, value } = record.value;
+        let slot = found.map_or_else(|| open.sessions.slot(hash, &key), Ok)?;
+        let (label, function) = (&frame.label, &mut self.function);
+        match count {
+            0 => {
                 let state = label.run(|| function.create(value));
                 open.begin(slot, Session { window: alone, updates: Updates::default(), closed: false, state }, frame);
-                alone.start
             }
-            // Mostly a record makes one session longer.
-            (1, TimeWindow { start, .. }) if start <= time => {
-                if let Some(session) = open.sessions.get_mut(slot, start) {
-                    session.window.end = session.window.end.max(alone.end);
-                    label.run(|| function.add(&mut session.state, value));
-                }
-                start
+            1 if touched.start <= time => open.extend(slot, touched.start, alone.end, label, function, value),
+            _ => {
+                let merged = open.merge(slot, touched, label, function, out.state())?;
+                let Some(Session { window, updates, closed, mut state }) = merged else { return Ok(()) };
+                label.run(|| function.add(&mut state, value));
+                open.begin(slot, Session { window: window.cover(alone), updates, closed, state }, frame);
             }
-            (_, window) => {
-                if let Some(mut merged) = open.merge(slot, window, frame, function, out.state())? {
-                    merged.window = merged.window.cover(alone);
-                    label.run(|| function.add(&mut merged.state, value));
-                    open.begin(slot, merged, frame);
-                }
-                window.start.min(time)
-            }
-        };
+        }
+        let start = touched.start.min(time);
         if frame.updates { self.update(frame, slot, start, out) } else { Ok(()) }
     }
 
@@ -138,7 +126,7 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Sess
         due.into_iter().try_for_each(|(_, start, slot)| self.put_out_now(frame, slot, start, Firing::Early, out))
     }
 
-    fn write_back(&mut self, _: &Frame<V>, store: &mut dyn StateStore) -> Result<()> {
+    fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
         self.open.as_mut().map_or(Ok(()), |open| open.sessions.write_back(store))
     }
 }
@@ -209,12 +197,29 @@ impl<K: Key, A: Serialize + for<'a> Deserialize<'a> + Clone + Send + 'static> Op
         self.sessions.insert(slot, window, session);
     }
 
+    /// Mostly a record makes one session longer, or falls into it.
+    #[inline]
+    fn extend<V, F: WindowFunction<K, V, State = A>>(
+        &mut self,
+        slot: u32,
+        start: Timestamp,
+        end: Timestamp,
+        label: &Label,
+        function: &mut F,
+        value: V,
+    ) {
+        if let Some(session) = self.sessions.get_mut(slot, start) {
+            session.window.end = session.window.end.max(end);
+            label.run(|| function.add(&mut session.state, value));
+        }
+    }
+
     /// Takes out the sessions within `window` and makes one of them.
     fn merge<V, F: WindowFunction<K, V, State = A>>(
         &mut self,
         slot: u32,
         window: TimeWindow,
-        frame: &Frame<V>,
+        label: &Label,
         function: &mut F,
         store: &mut dyn StateStore,
     ) -> Result<Option<Session<A>>> {
@@ -228,7 +233,7 @@ impl<K: Key, A: Serialize + for<'a> Deserialize<'a> + Clone + Send + 'static> Op
                 Some(merged) => {
                     merged.window = merged.window.cover(later.window);
                     merged.updates.merge(later.updates);
-                    frame.label.run(|| function.merge(&mut merged.state, later.state));
+                    label.run(|| function.merge(&mut merged.state, later.state));
                 }
             }
         }

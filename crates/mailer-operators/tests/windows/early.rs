@@ -5,7 +5,13 @@ use mailer_core::TimeWindow;
 use mailer_operators::harness::{Harness, Input, check_script};
 use mailer_operators::{Emit, Firing, Global, Session, Sliding, Tumbling, Windowed, Windows};
 
-fn result<T>(key: &str, (start, end): (i64, i64), value: T, firing: Firing, revision: u32) -> (i64, Windowed<String, T>) {
+fn result<T>(
+    key: &str,
+    (start, end): (i64, i64),
+    value: T,
+    firing: Firing,
+    revision: u32,
+) -> (i64, Windowed<String, T>) {
     (end - 1, Windowed { key: key.into(), window: TimeWindow::new(start, end), value, firing, revision })
 }
 
@@ -73,8 +79,7 @@ fn processing_time_decides_where_a_record_belongs() {
         Input::Time(12),
         Input::Watermark(i64::MAX),
     ];
-    let expected =
-        [result("k", (0, 10), 2, Firing::OnTime, 0), result("k", (10, 20), 1, Firing::OnTime, 0)];
+    let expected = [result("k", (0, 10), 2, Firing::OnTime, 0), result("k", (10, 20), 1, Firing::OnTime, 0)];
     check_script(windows(), &script, &expected).unwrap();
 
     let mut harness = Harness::new(windows()).unwrap();
@@ -90,14 +95,8 @@ fn processing_time_decides_where_a_record_belongs() {
 
 #[test]
 fn sessions_and_sliding_windows_over_processing_time() {
-    let script = [
-        Input::Time(0),
-        record(0, "k", 1),
-        Input::Time(8),
-        record(0, "k", 1),
-        Input::Time(17),
-        Input::Time(18),
-    ];
+    let script =
+        [Input::Time(0), record(0, "k", 1), Input::Time(8), record(0, "k", 1), Input::Time(17), Input::Time(18)];
     let session = Windows::of(Session::gap(ms(10))).over_processing_time().count("w");
     check_script(by_key(session), &script, &[result("k", (0, 18), 2, Firing::OnTime, 0)]).unwrap();
     let expected = [
@@ -153,11 +152,8 @@ fn global_windows_by_processing_time() {
         record(3, "a", 1),
         Input::Time(1_030),
     ];
-    let expected = [
-        global(2, "a", 1, Firing::Early, 0),
-        global(1, "b", 1, Firing::Early, 0),
-        global(3, "a", 2, Firing::Early, 1),
-    ];
+    let expected =
+        [global(2, "a", 1, Firing::Early, 0), global(1, "b", 1, Firing::Early, 0), global(3, "a", 2, Firing::Early, 1)];
     check_script(by_key(Windows::of(Global::every(ms(10))).count("w")), &script, &expected).unwrap();
 }
 

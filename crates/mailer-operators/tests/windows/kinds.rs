@@ -12,10 +12,11 @@ fn values_are_handed_over_pane_by_pane_and_then_as_they_came() {
     let script = [7, 3, 4, 8, 1].map(|time| record(time, "k", time as u32));
     let script = [script.as_slice(), &[Input::Watermark(10)]].concat();
     let values = |windows: Windows<Pair, Sliding>| {
-        by_key(windows.process("w", |_: &String, _, values: Vec<Pair>| Some(values.iter().map(|pair| pair.1).collect())))
+        by_key(
+            windows.process("w", |_: &String, _, values: Vec<Pair>| Some(values.iter().map(|pair| pair.1).collect())),
+        )
     };
-    let expected: [(i64, _); 2] =
-        [last("k", -5, 5, vec![3u32, 4, 1]), last("k", 0, 10, vec![3, 4, 1, 7, 8])];
+    let expected: [(i64, _); 2] = [last("k", -5, 5, vec![3u32, 4, 1]), last("k", 0, 10, vec![3, 4, 1, 7, 8])];
     check_script(values(Windows::of(Sliding::of(ms(10), ms(5)))), &script, &expected).unwrap();
 }
 
@@ -111,7 +112,8 @@ fn settings_that_cannot_work_are_problems_and_all_of_them_are_named() {
     let [only] = &problems(Windows::of(Sliding::of(ms(5), ms(6))))[..] else { panic!("one problem") };
     assert!(only.starts_with("the slide of 6ms is longer than the size of 5ms"), "{only}");
     let emit = Emit::Updates { every: Some(ms(0)), records: Some(0) };
-    let expected = ["results after every 0 records: give at least 1", "the interval between results is zero: give at least 1 ms"];
+    let expected =
+        ["results after every 0 records: give at least 1", "the interval between results is zero: give at least 1 ms"];
     assert_eq!(problems(Windows::of(Tumbling::of(ms(1))).emit(emit)), expected);
     let processing = Windows::of(Tumbling::of(ms(1))).over_processing_time().allowed_lateness(ms(1));
     assert!(problems(processing)[0].starts_with("no record is late for processing time"));

@@ -27,9 +27,14 @@ impl<In: Send + 'static> Connected<In> {
 
     /// Begins a chain with an operator over both inputs.
     pub fn apply<Op: Operator<In>>(self, operator: Op) -> TwoInputChain<In, Op> {
+        self.into_chain().apply(operator)
+    }
+
+    /// The chain before its first operator.
+    pub(super) fn into_chain(self) -> Stream<In> {
         let mut stream = Stream::<In>::begin(self.graph, self.upstream);
         stream.parallelism = self.parallelism;
-        stream.apply(operator)
+        stream
     }
 }
 

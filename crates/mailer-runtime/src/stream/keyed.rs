@@ -35,10 +35,15 @@ impl<K: Key, V: Send + 'static> KeyedStream<K, V> {
 
     /// Begins the keyed chain with any operator.
     pub fn apply<Op: Operator<Keyed<K, V>>>(self, operator: Op) -> KeyedChain<K, V, Op> {
+        self.into_chain().apply(operator)
+    }
+
+    /// The keyed chain before its first operator.
+    pub(super) fn into_chain(self) -> Stream<Keyed<K, V>> {
         let link: Box<dyn AnyLink> = Box::new(HashLink::<K, V>::default());
         let mut stream = Stream::<Keyed<K, V>>::begin(self.graph, vec![(self.from, link)]);
         stream.parallelism = self.parallelism;
-        stream.apply(operator)
+        stream
     }
 
     /// One value per key, combined by `function`; every update is put out. State is stored under `name`. See [`Reduce`].

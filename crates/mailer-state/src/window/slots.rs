@@ -33,6 +33,9 @@ fn spread(hash: KeyHash) -> u64 {
 }
 
 impl<K: Key, P: Default> Slots<K, P> {
+    #[cfg(test)]
+    pub(super) const SLOT_BYTES: usize = size_of::<Slot<K, P>>();
+
     pub(super) fn new(key_groups: u16) -> Self {
         let groups = vec![0; usize::from(key_groups)];
         Self { table: HashTable::new(), slots: Vec::new(), free: Vec::new(), listed: Vec::new(), groups }
@@ -111,6 +114,11 @@ impl<K: Key, P: Default> Slots<K, P> {
     #[inline]
     pub(super) fn get(&self, at: u32) -> Option<&P> {
         self.slots.get(at as usize).map(|slot| &slot.panes)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut P> {
+        self.slots.get_mut(at as usize).map(|slot| &mut slot.panes)
     }
 
     #[inline]

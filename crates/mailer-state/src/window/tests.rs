@@ -89,9 +89,8 @@ fn only_what_changed_is_written() {
 #[test]
 fn slots_are_ordered_by_the_bytes_of_their_keys() {
     let mut state = WindowState::<String, u32>::new(ID, 16);
-    let mut keys: Vec<String> = ["", "\0", "b", "a long key that ends in 2", "a long key that ends in 1", "aa"]
-        .map(String::from)
-        .to_vec();
+    let mut keys: Vec<String> =
+        ["", "\0", "b", "a long key that ends in 2", "a long key that ends in 1", "aa"].map(String::from).to_vec();
     let mut slots: Vec<u32> = keys.iter().map(|key| state.slot(KeyHash(9), key).unwrap()).collect();
     state.sort(&mut slots, |slot| *slot).unwrap();
     keys.sort_by_key(|key| {
@@ -112,4 +111,10 @@ fn a_value_of_another_type_is_corrupt_and_names_the_state() {
     let error = WindowState::<u8, u8>::new(ID, 16).load(0..16, &mut store).unwrap_err();
     assert_eq!(error.kind(), mailer_core::ErrorKind::Corrupt);
     assert!(error.message().starts_with("state 1 of operator 3: "), "{error}");
+}
+
+#[test]
+fn an_open_window_is_as_large_as_documented() {
+    assert_eq!(size_of::<Pane<u64>>(), 32);
+    assert_eq!(slots::Slots::<u64, Panes<u64>>::SLOT_BYTES, 96);
 }
