@@ -99,9 +99,9 @@ fn crashing(folder: &std::path::Path, windows: &Collect<Result>, sessions: &Coll
     let sum = |total: &mut u64, event: Event| *total += event.2;
     let add = |total: &mut u64, later: u64| *total += later;
     let by_slide = events.clone().key_by(|event| event.0).window(Sliding::of(ms(50), ms(20)));
-    by_slide.aggregate("sliding", || 0, sum, add, |_, total| total).map(result).sink("windows", windows.clone());
+    by_slide.aggregate("sliding", || 0, sum, add, |_, total| total).map(result).sink("windows out", windows.clone());
     let by_gap = events.clone().filter(in_session).key_by(|event| event.0).window(Session::gap(ms(30)));
-    by_gap.aggregate("sessions", || 0, sum, add, |_, total| total).map(result).sink("sessions", sessions.clone());
+    by_gap.aggregate("sessions", || 0, sum, add, |_, total| total).map(result).sink("sessions out", sessions.clone());
     env
 }
 
