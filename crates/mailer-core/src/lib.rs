@@ -9,6 +9,7 @@
 mod blob;
 mod clock;
 pub mod codec;
+mod either;
 mod error;
 mod exactly_once;
 mod key;
@@ -20,6 +21,7 @@ mod time;
 
 pub use blob::{BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use either::Either;
 pub use error::{Error, ErrorKind, Result};
 pub use exactly_once::{
     ExactlyOnceSink, Marker, Nonce, PublishedId, Publisher, RecordedTarget, SealJob, Segment, Stager, StagerContext,
