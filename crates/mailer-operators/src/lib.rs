@@ -8,7 +8,9 @@
 //! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
+mod broadcast;
 mod chain;
+mod connected;
 mod filter;
 mod flat_map;
 pub mod harness;
@@ -17,12 +19,15 @@ mod key_by;
 mod label;
 mod map;
 mod operator;
+pub mod process;
 mod reduce;
 mod side;
 mod try_map;
 
 pub use aggregate::Aggregate;
+pub use broadcast::{Broadcast, BroadcastContext, BroadcastFunction, BroadcastProcess};
 pub use chain::{Chain, ChainContext, Identity, Then};
+pub use connected::{Connected, ConnectedFunction, connected};
 pub use filter::Filter;
 pub use flat_map::FlatMap;
 pub use inspect::Inspect;
