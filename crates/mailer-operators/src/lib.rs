@@ -5,7 +5,7 @@
 //! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
 //!
 //! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
-//! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+//! [`Reduce`], [`Aggregate`]. [`Watermarks`] tells event time at a source. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
 mod broadcast;
@@ -23,6 +23,7 @@ pub mod process;
 mod reduce;
 mod side;
 mod try_map;
+mod watermarks;
 
 pub use aggregate::Aggregate;
 pub use broadcast::{Broadcast, BroadcastContext, BroadcastFunction, BroadcastProcess};
@@ -38,3 +39,7 @@ pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Poll
 pub use reduce::Reduce;
 pub use side::{SideOutputs, SideTag};
 pub use try_map::TryMap;
+pub use watermarks::{
+    Alignment, BoundedOutOfOrderness, FromSource, FromValue, MakeSplitClock, Pacing, Punctuated, SplitClock, Stamp,
+    WatermarkGenerator, Watermarks,
+};

@@ -176,7 +176,7 @@ impl Env {
     pub fn source<F: SourceFactory>(&self, name: &str, factory: F) -> Stream<<F::Source as Source>::Item> {
         let node = PlanNode {
             name: name.to_owned(),
-            kind: NodeKind::Source { replayable: factory.is_replayable() },
+            kind: NodeKind::Source { replayable: factory.is_replayable(), watermarks: false },
             parallelism: None,
             description: factory.describe(),
         };

@@ -1,13 +1,16 @@
 //! A running job: the handle, the supervisor that restarts it, and what it tells its host.
 
 pub(crate) mod control;
+pub(crate) mod counters;
 pub(crate) mod event;
 mod restart;
 pub(crate) mod status;
 
 pub use event::JobEvent;
 pub use restart::RestartPolicy;
-pub use status::{EdgeStatus, JobState, JobStatus, RecoveryReport, SinkStatus, StageStatus};
+pub use status::{
+    EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus, StageStatus,
+};
 
 use crate::attempt::{Plan, Start};
 use crate::driver::ThreadDriver;

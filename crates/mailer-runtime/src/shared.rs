@@ -2,6 +2,7 @@
 //!
 //! Nothing in here is touched per record.
 
+use crate::alignment::AlignmentGroups;
 use crate::beside::{Beside, Job};
 use crate::panics;
 use crate::report::Report;
@@ -100,6 +101,7 @@ pub(crate) struct JobShared {
     halt_signal: Condvar,
     pub(crate) staged: Staged,
     pub(crate) mutations: Mutations,
+    pub(crate) alignment: AlignmentGroups,
     mailboxes: Vec<Mailbox>,
     wakers: Vec<Waker>,
     reports: mpsc::Sender<Report>,
@@ -125,6 +127,7 @@ impl JobShared {
             halt_signal: Condvar::new(),
             staged: Staged::new(staging_budget),
             mutations,
+            alignment: AlignmentGroups::default(),
             mailboxes: (0..sources).map(|_| Mailbox::default()).collect(),
             wakers,
             reports,
