@@ -1,18 +1,12 @@
-//! One of two: what a connected stream carries.
+//! One of two kinds of value in one stream: how an operator has two inputs.
 
 use serde::{Deserialize, Serialize};
 
-/// A value of the left input or of the right one.
-///
-/// ```
-/// use mailer_core::Either;
-/// let sides: Vec<Either<u32, &str>> = vec![Either::Left(1), Either::Right("one")];
-/// assert!(matches!(sides[1], Either::Right("one")));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A value of the left or of the right input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Either<L, R> {
-    /// From the left input.
+    /// Of the first input.
     Left(L),
-    /// From the right input.
+    /// Of the second.
     Right(R),
 }

@@ -25,6 +25,7 @@ pub use timers::{TimeDomain, Timer, TimerService};
 pub use value::Value;
 
 pub(crate) use context::{Moment, Scope};
+pub(crate) use timers::millis;
 
 use crate::{Collector, Description, Label, OpenOperator, Operator};
 use mailer_core::{Barrier, Batch, Error, Key, KeyHash, Keyed, Record, Result, Timestamp, Watermark};
@@ -41,6 +42,7 @@ use timers::{OpenTimers, Purpose};
 /// use mailer_core::{Record, Result, Timestamp};
 /// use mailer_operators::process::{Context, Process, ProcessFunction, States, Timer, Value};
 /// use mailer_operators::{KeyBy, Then, harness::Harness};
+/// use std::time::Duration;
 ///
 /// /// Puts out what a customer has spent when a minute has passed without a payment.
 /// #[derive(Clone, Default)]
@@ -55,7 +57,7 @@ use timers::{OpenTimers, Purpose};
 ///     fn on_record(&mut self, payment: (String, u64), cx: &mut Context<'_, String, Self::Out>) -> Result<()> {
 ///         self.total.update(cx, |total| *total += payment.1)?;
 ///         self.last.set(cx, cx.timestamp().0)?;
-///         cx.timers().event(Timestamp(cx.timestamp().0 + 60_000));
+///         cx.timers().event_after(Duration::from_secs(60));
 ///         Ok(())
 ///     }
 ///     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_, String, Self::Out>) -> Result<()> {

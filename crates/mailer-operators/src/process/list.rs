@@ -4,7 +4,7 @@ use super::context::{Context, Scope};
 use super::life::{Open, Rule, Timed, Ttl, no_user, opened};
 use super::states::KeyedState;
 use super::timers::later;
-use super::value::{fresh, remove};
+use super::value::{amend, remove};
 use mailer_core::{Result, Timestamp};
 use mailer_state::{EncodedKey, StateId, StateStore, ValueState};
 use serde::{Serialize, de::DeserializeOwned};
@@ -41,7 +41,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> List<T> {
         let scope = &mut cx.scope;
         let slot = state.entry(scope.hash, scope.key, scope.store)?;
         let pushed = rule.clock(scope.moment);
-        fresh(slot, *rule, Vec::new, no_user, scope)?.push((pushed, element));
+        amend(slot, *rule, Vec::new, no_user, scope)?.push((pushed, element));
         Ok(())
     }
 

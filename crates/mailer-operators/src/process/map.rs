@@ -3,7 +3,7 @@
 use super::context::{Context, Scope};
 use super::life::{Open, Rule, Timed, Ttl, opened};
 use super::states::KeyedState;
-use super::value::{fresh, remove, replace};
+use super::value::{amend, fresh, remove, replace};
 use mailer_core::{Key, Result, codec};
 use mailer_state::{EncodedKey, MapState, StateId, StateStore};
 use serde::{Serialize, de::DeserializeOwned};
@@ -65,6 +65,28 @@ impl<N: Key, V: Serialize + DeserializeOwned + Send + 'static> Map<N, V> {
     {
         let (slot, rule) = self.slot(name, &mut cx.scope)?;
         Ok(change(fresh(slot, rule, V::default, || user(name), &mut cx.scope)?))
+    }
+
+    /// What is stored under `name`, expired or not.
+    pub(crate) fn stored<K, O>(&mut self, cx: &mut Context<'_, K, O>, name: &N) -> Result<Option<&V>> {
+        let scope = &mut cx.scope;
+        let found = opened(&mut self.open)?.state.get(scope.hash, scope.key, name, scope.store)?;
+        Ok(found.map(|timed| &timed.value))
+    }
+
+    /// Changes what is stored under `name`, expired or not.
+    pub(crate) fn amend<K, O>(
+        &mut self,
+        cx: &mut Context<'_, K, O>,
+        name: &N,
+        change: impl FnOnce(&mut V),
+    ) -> Result<()>
+    where
+        V: Default,
+    {
+        let (slot, rule) = self.slot(name, &mut cx.scope)?;
+        change(amend(slot, rule, V::default, || user(name), &mut cx.scope)?);
+        Ok(())
     }
 
     /// Takes the value of `name` out.

@@ -180,6 +180,7 @@ pub(super) fn later(time: Timestamp, delay: Duration) -> Timestamp {
     Timestamp(time.0.saturating_add(millis(delay)))
 }
 
-pub(super) fn millis(duration: Duration) -> i64 {
+/// At most as many as there are.
+pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -129,13 +129,22 @@ pub(super) fn fresh<'s, V>(
     user: impl FnOnce() -> Result<Box<[u8]>>,
     scope: &mut Scope<'_>,
 ) -> Result<&'s mut V> {
-    let timed = match slot {
-        Some(timed) => timed,
-        None => slot.insert(Timed { life: None, value: first() }),
-    };
-    if !rule.is_live(timed.life, scope.moment) {
-        timed.value = first();
+    if slot.as_ref().is_some_and(|timed| !rule.is_live(timed.life, scope.moment)) {
+        slot.iter_mut().for_each(|timed| timed.value = first());
     }
+    amend(slot, rule, first, user, scope)
+}
+
+/// The same, but what has expired for this record goes on: it may be seen by a later one with an earlier event time.
+#[inline]
+pub(super) fn amend<'s, V>(
+    slot: &'s mut Option<Timed<V>>,
+    rule: Rule,
+    first: impl Fn() -> V,
+    user: impl FnOnce() -> Result<Box<[u8]>>,
+    scope: &mut Scope<'_>,
+) -> Result<&'s mut V> {
+    let timed = slot.get_or_insert_with(|| Timed { life: None, value: first() });
     rule.touch(&mut timed.life, user, scope)?;
     Ok(&mut timed.value)
 }
