@@ -10,6 +10,7 @@ mod store;
 pub use schedule::{check, check_script};
 pub use store::OrderedStore;
 
+use crate::spawn::{ByHand, Spawner};
 use crate::{Chain, ChainContext, Counter, OpenOperator, Operator, Polled, SideOutputs, SideTag};
 use mailer_core::{
     Barrier, BarrierKind, Batch, CheckpointId, DEFAULT_KEY_GROUPS, Error, KeyGroup, Record, Result, Timestamp,
@@ -17,7 +18,9 @@ use mailer_core::{
 };
 use mailer_state::{StateStore, layout};
 use std::ops::Range;
+use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// Runs `operator` over `input` in one batch and returns the output values. Record `i` has timestamp `i`.
 pub fn run<In, Op: Operator<In>>(operator: Op, input: impl IntoIterator<Item = In>) -> Result<Vec<Op::Out>> {
@@ -137,12 +140,15 @@ impl<In, Op: Operator<In>> Harness<In, Op> {
 
     /// Processing time is now so many milliseconds.
     pub fn time(&mut self, millis: i64) -> Result<()> {
+        let passed = millis.saturating_sub(self.bench.now.0);
+        self.bench.futures.clock.advance(Duration::from_millis(u64::try_from(passed).unwrap_or_default()));
         self.bench.now = Timestamp(millis);
         self.poll().map(|_| ())
     }
 
-    /// Lets the operator do what it does without input.
+    /// Lets the operator do what it does without input, and its futures move.
     pub fn poll(&mut self) -> Result<Polled> {
+        self.bench.futures.poll_all();
         let polled = Chain::poll(&mut self.operator, &mut self.out, self.bench.context())?;
         polled.watermark.into_iter().for_each(|passed| self.pass(passed));
         Ok(polled)
@@ -216,6 +222,7 @@ struct Bench {
     store: OrderedStore,
     sides: SideOutputs,
     now: Timestamp,
+    futures: Arc<ByHand>,
     counters: Vec<(String, &'static str, Counter)>,
 }
 
@@ -254,5 +261,9 @@ impl OpenOperator for Bench {
 
     fn waker(&self) -> Waker {
         Waker::noop().clone()
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        Ok(self.futures.clone())
     }
 }

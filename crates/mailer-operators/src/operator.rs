@@ -1,6 +1,6 @@
 //! The operator contract.
 
-use crate::{Label, SideOutputs, SideTag};
+use crate::{Label, SideOutputs, SideTag, Spawner};
 use mailer_core::{Barrier, KeyGroup, Record, Result, Timestamp, Watermark};
 use mailer_state::StateStore;
 use std::ops::Range;
@@ -89,6 +89,8 @@ pub trait OpenOperator {
     fn counter(&mut self, operator: &str, what: &'static str) -> Counter;
     /// Wakes the worker's thread: to be called when [`Operator::poll`] would now do something.
     fn waker(&self) -> Waker;
+    /// Who runs futures beside the workers.
+    fn spawner(&self) -> Result<Arc<dyn Spawner>>;
 }
 
 /// Counts something, for the job's status. Clones count together.

@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) start_fresh: bool,
     pub(crate) allow_dropped: Vec<String>,
     pub(crate) mutations: Mutations,
+    pub(crate) tokio: Option<tokio::runtime::Handle>,
 }
 
 /// A checked pipeline, ready to run any number of times.

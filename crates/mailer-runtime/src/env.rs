@@ -65,6 +65,7 @@ impl Env {
             start_fresh: false,
             allow_dropped: Vec::new(),
             mutations: Mutations::default(),
+            tokio: None,
         };
         Self { graph: Rc::new(RefCell::new(graph)), settings, listener: None }
     }
@@ -156,6 +157,12 @@ impl Env {
     /// Sources, operators and sinks whose state in the checkpoint may be dropped because the program no longer has them.
     pub fn allow_dropped<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.allow_dropped.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The tokio runtime on which the futures of asynchronous operators run. Default: a small one of the engine's own.
+    pub fn tokio(mut self, handle: tokio::runtime::Handle) -> Self {
+        self.settings.tokio = Some(handle);
         self
     }
 

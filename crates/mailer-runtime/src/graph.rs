@@ -16,7 +16,7 @@ use crate::shared::JobShared;
 use crate::task::{Task, TaskCore};
 use mailer_checkpoint::manifest::Operator;
 use mailer_core::{BlobStore, Error, KeyGroup, OwnerEpoch, Result, WorkerContext, group_range};
-use mailer_operators::{Counter, MakeSplitClock, OpenOperator, Pacing};
+use mailer_operators::{Counter, MakeSplitClock, OpenOperator, Pacing, Spawner};
 use mailer_planner::{Link, LogicalPlan, Node as PlanNode};
 use mailer_state::{StateStore, layout};
 use std::any::Any;
@@ -168,6 +168,10 @@ impl OpenOperator for Opening<'_> {
 
     fn waker(&self) -> Waker {
         self.cx.shared.waker(self.cx.worker)
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        self.cx.shared.spawner()
     }
 }
 

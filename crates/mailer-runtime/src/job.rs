@@ -93,7 +93,8 @@ fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
     let (mut restarts, mut start) = (0, Start::First);
     loop {
         let completed = control.status.completed();
-        let outcome = ThreadDriver::new(plan.threads()).and_then(|mut driver| plan.run(&mut driver, control, start));
+        let outcome = ThreadDriver::new(plan.threads(), plan.settings.tokio.clone())
+            .and_then(|mut driver| plan.run(&mut driver, control, start));
         start = Start::Again;
         let error = match outcome {
             Ok(ended) => {

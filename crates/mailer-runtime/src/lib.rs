@@ -63,6 +63,7 @@ mod shared;
 mod stream;
 mod task;
 pub mod testing;
+mod tokio_spawner;
 
 pub use connect::{AtLeastOnce, ExactlyOnce, IntoSink};
 pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
@@ -76,6 +77,8 @@ pub use mailer_core::{
     CheckpointId, Either, Error, ErrorKind, Key, Keyed, Record, Result, Sink, SinkFactory, Source, SourceFactory,
     Timestamp, Watermark,
 };
-pub use mailer_operators::{Collector, Operator, SideTag, WatermarkGenerator, Watermarks};
+pub use mailer_operators::{
+    CallError, Collector, Lookup, Operator, Retry, SideTag, Unanswered, WatermarkGenerator, Watermarks,
+};
 pub use mailer_state_memory::MemoryBackend;
 pub use stream::{Connected, KeyedChain, KeyedStream, Stream};

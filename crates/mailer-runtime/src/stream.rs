@@ -3,6 +3,7 @@
 mod connect;
 mod event_time;
 mod keyed;
+mod lookup;
 mod side;
 
 pub use connect::Connected;
