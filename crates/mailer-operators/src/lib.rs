@@ -9,8 +9,8 @@
 
 mod aggregate;
 mod as_of_join;
-mod broadcast;
 mod async_map;
+mod broadcast;
 mod chain;
 mod connected;
 mod dedupe;
@@ -34,8 +34,8 @@ mod watermarks;
 
 pub use aggregate::Aggregate;
 pub use as_of_join::AsOfJoin;
-pub use broadcast::{Broadcast, BroadcastContext, BroadcastFunction, BroadcastProcess};
 pub use async_map::{AsyncMap, CallError, Lookup, Order, Retry, Unanswered};
+pub use broadcast::{Broadcast, BroadcastContext, BroadcastFunction, BroadcastProcess};
 pub use chain::{Chain, ChainContext, Identity, Then};
 pub use connected::{Connected, ConnectedFunction, connected};
 pub use dedupe::Dedupe;

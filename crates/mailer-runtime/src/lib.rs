@@ -78,7 +78,8 @@ pub use mailer_core::{
     Timestamp, Watermark,
 };
 pub use mailer_operators::{
-    CallError, Collector, Lookup, Operator, Retry, SideTag, Unanswered, WatermarkGenerator, Watermarks,
+    AsOfJoin, Broadcast, BroadcastContext, BroadcastFunction, CallError, Collector, ConnectedFunction, Counter, Dedupe,
+    IntervalJoin, Lookup, Operator, Retry, SideTag, TopN, Unanswered, WatermarkGenerator, Watermarks, process, rank,
 };
 pub use mailer_state_memory::MemoryBackend;
 pub use stream::{Connected, KeyedChain, KeyedStream, Stream};
