@@ -38,41 +38,44 @@ use timers::{OpenTimers, Purpose};
 /// The states are declared once, in [`ProcessFunction::states`]; storing, restoring and naming them follows from that. A
 /// function is cloned per worker, and a clone begins with no state.
 ///
+/// Records are handled as they come: out of order, and ahead of the watermark, once more and once less. Timers fire in
+/// order of time, when everything before them has been seen. So what a record decides may depend on the order of arrival;
+/// what a timer decides need not.
+///
 /// ```
 /// use mailer_core::{Record, Result, Timestamp};
-/// use mailer_operators::process::{Context, Process, ProcessFunction, States, Timer, Value};
+/// use mailer_operators::process::{Context, List, Process, ProcessFunction, States, Timer};
 /// use mailer_operators::{KeyBy, Then, harness::Harness};
 /// use std::time::Duration;
 ///
-/// /// Puts out what a customer has spent when a minute has passed without a payment.
+/// /// Puts out what a customer has spent, when a minute has passed without a payment.
 /// #[derive(Clone, Default)]
-/// struct Spent { total: Value<u64>, last: Value<i64> }
+/// struct Spent { payments: List<(i64, u64)> }
 ///
 /// impl ProcessFunction<String, (String, u64)> for Spent {
 ///     type Out = (String, u64);
 ///     fn states(&mut self, states: &mut States<'_>) {
-///         states.keyed("total", &mut self.total);
-///         states.keyed("last", &mut self.last);
+///         states.keyed("payments", &mut self.payments);
 ///     }
 ///     fn on_record(&mut self, payment: (String, u64), cx: &mut Context<'_, String, Self::Out>) -> Result<()> {
-///         self.total.update(cx, |total| *total += payment.1)?;
-///         self.last.set(cx, cx.timestamp().0)?;
 ///         cx.timers().event_after(Duration::from_secs(60));
-///         Ok(())
+///         self.payments.push(cx, (cx.timestamp().0, payment.1))
 ///     }
 ///     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_, String, Self::Out>) -> Result<()> {
-///         if self.last.get(cx)?.is_some_and(|last| last + 60_000 == timer.time.0) {
-///             self.last.clear(cx)?;
-///             let total = self.total.take(cx)?.unwrap_or_default();
-///             cx.emit((cx.key().clone(), total));
+///         let minute = timer.time.0 - 59_999..timer.time.0;
+///         if self.payments.get(cx)?.any(|(time, _)| minute.contains(time)) {
+///             return Ok(()); // a later timer will see to it
 ///         }
+///         let (before, after) = self.payments.take(cx)?.into_iter().partition(|(time, _)| *time < minute.end);
+///         Vec::into_iter(after).try_for_each(|payment| self.payments.push(cx, payment))?;
+///         cx.emit((cx.key().clone(), Vec::into_iter(before).map(|(_, amount)| amount).sum()));
 ///         Ok(())
 ///     }
 /// }
 ///
 /// let by_customer = KeyBy::new(|payment: &(String, u64)| payment.0.clone());
 /// let mut harness = Harness::new(Then(by_customer, Process::new("spent", Spent::default()))).unwrap();
-/// for (time, amount) in [(0, 5), (30_000, 7)] {
+/// for (time, amount) in [(0, 5), (95_000, 1), (30_000, 7)] {
 ///     harness.record(time, ("alice".into(), amount)).unwrap();
 /// }
 /// harness.watermark(90_000).unwrap();
