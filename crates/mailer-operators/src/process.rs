@@ -38,7 +38,7 @@ use timers::{OpenTimers, Purpose};
 /// The states are declared once, in [`ProcessFunction::states`]; storing, restoring and naming them follows from that. A
 /// function is cloned per worker, and a clone begins with no state.
 ///
-/// Records are handled as they come: out of order, and ahead of the watermark, once more and once less. Timers fire in
+/// Records are handled as they come: out of order, and more or less far ahead of the watermark. Timers fire in
 /// order of time, when everything before them has been seen. So what a record decides may depend on the order of arrival;
 /// what a timer decides need not.
 ///
@@ -165,7 +165,7 @@ impl<K: Key, V, F: ProcessFunction<K, V>> Process<K, V, F> {
         let scope = Scope { hash, key: encoded, store, timers, moment };
         let mut context = Context { key, scope, emitted, sides };
         label.run(|| user(function, &mut context)).map_err(|error| error.context(&*label))?;
-        self.emitted.drain(..).try_for_each(|record| out.collect(record))
+        pass_on(&mut self.emitted, out)
     }
 
     /// Lets every timer fire that is due, and those that are registered on the way.
@@ -206,6 +206,15 @@ impl<K: Key, V, F: ProcessFunction<K, V>> Process<K, V, F> {
     }
 }
 
+/// Hands on what a function has emitted. Mostly that is one record, which needs no iterator.
+#[inline]
+pub(crate) fn pass_on<O>(emitted: &mut Batch<O>, out: &mut impl Collector<O>) -> Result<()> {
+    if emitted.len() <= 1 {
+        return emitted.pop().map_or(Ok(()), |record| out.collect(record));
+    }
+    emitted.drain(..).try_for_each(|record| out.collect(record))
+}
+
 #[cold]
 fn never_ends(label: &Label) -> Error {
     Error::user_function(format!(
@@ -219,7 +228,11 @@ impl<K: Key, V: Send + 'static, F: ProcessFunction<K, V>> Operator<Keyed<K, V>> 
 
     fn describe(&self, out: &mut Vec<Description>) {
         let names = states::names(|states| self.function.clone().states(states));
-        out.push(self.function.describe(Description::keyed(self.label.clone(), &names)));
+        let mut description = self.function.describe(Description::keyed(self.label.clone(), &names));
+        description
+            .problems
+            .extend(states::twice(&names).map(|name| format!("two states are called \"{name}\": rename one")));
+        out.push(description);
     }
 
     fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
 
         /// Sorting everything that came, stably, gives the same.
         #[test]

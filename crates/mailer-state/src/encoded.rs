@@ -70,7 +70,13 @@ impl EncodedKey {
 impl PartialEq for EncodedKey {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.as_bytes() == other.as_bytes()
+        match (&self.0, &other.0) {
+            // Behind the key lie zeros: whole arrays are compared, without a loop.
+            (Bytes::Inline(length, bytes), Bytes::Inline(other_length, other)) => {
+                length == other_length && bytes == other
+            }
+            _ => self.as_bytes() == other.as_bytes(),
+        }
     }
 }
 
@@ -86,7 +92,13 @@ impl PartialOrd for EncodedKey {
 impl Ord for EncodedKey {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.as_bytes().cmp(other.as_bytes())
+        match (&self.0, &other.0) {
+            // Zeros come first, so what lies behind a key changes nothing; of equal arrays the shorter key is less.
+            (Bytes::Inline(length, bytes), Bytes::Inline(other_length, other)) => {
+                bytes.cmp(other).then(length.cmp(other_length))
+            }
+            _ => self.as_bytes().cmp(other.as_bytes()),
+        }
     }
 }
 
@@ -119,7 +131,10 @@ mod tests {
     #[test]
     fn short_and_long_keys_are_their_bytes_in_order_equality_and_encoding() {
         assert_eq!(size_of::<EncodedKey>(), 24, "as the documentation of timers counts");
-        let keys: Vec<Vec<u8>> = [0, 1, 21, 22, 23, 100].iter().map(|&length| vec![7; length]).collect();
+        let sevens = [0, 1, 21, 22, 23, 100].iter().map(|&length| vec![7; length]);
+        let zeros = [1, 2, 22, 23].iter().map(|&length| vec![0; length]);
+        let mixed = [[7, 0].to_vec(), [7, 0, 7].to_vec(), [7, 8].to_vec()];
+        let keys: Vec<Vec<u8>> = sevens.chain(zeros).chain(mixed).collect();
         for (a, b) in keys.iter().flat_map(|a| keys.iter().map(move |b| (a, b))) {
             let (left, right) = (EncodedKey::from_bytes(a), EncodedKey::from_bytes(b));
             assert_eq!(left.as_bytes(), a);

@@ -74,7 +74,7 @@ fn script() -> impl Strategy<Value = Vec<Input<In>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn takes_the_latest_of_the_model(script in script(), tolerance in proptest::option::of(0..12u64)) {

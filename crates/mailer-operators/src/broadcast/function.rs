@@ -1,6 +1,6 @@
 //! The function over a keyed and a broadcast input, and the operator that runs it.
 
-use crate::process::{Context, Moment, Process, ProcessFunction, States, Timer};
+use crate::process::{Context, Moment, Process, ProcessFunction, States, Timer, pass_on};
 use crate::{Collector, Description, Label, OpenOperator, Operator, Polled, SideOutputs, SideTag};
 use mailer_core::{Barrier, Batch, Either, Key, Keyed, Record, Result, Timestamp, Watermark};
 use mailer_state::StateStore;
@@ -201,6 +201,6 @@ impl<K, V, B, F: BroadcastFunction<K, V, B>> BroadcastProcess<K, V, B, F> {
         let mut context = BroadcastContext { moment, emitted, sides: out.lend().1 };
         let label = process.label().clone();
         label.run(|| process.function.function.on_broadcast(value, &mut context)).map_err(|e| e.context(&label))?;
-        self.emitted.drain(..).try_for_each(|record| out.collect(record))
+        pass_on(&mut self.emitted, out)
     }
 }

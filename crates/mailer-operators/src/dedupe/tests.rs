@@ -54,7 +54,7 @@ fn script() -> impl Strategy<Value = Vec<Input<Item>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn lets_through_what_the_model_does(script in script(), horizon in 1..20u64, lateness in 0..6u64) {

@@ -139,7 +139,7 @@ fn check(operator: impl Operator<In, Out = Out>, model: &Model, script: &[Input<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn is_the_pairs_of_the_model(script in script(), lower in -15..10i64, length in 0..20i64) {

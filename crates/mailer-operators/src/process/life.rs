@@ -73,6 +73,12 @@ pub(super) struct Life {
     cleanup: Timestamp,
 }
 
+impl Life {
+    pub(super) fn at(touched: Timestamp, cleanup: Timestamp) -> Self {
+        Self { touched, cleanup }
+    }
+}
+
 /// A stored value. Without a life it never expires, so a TTL can be given to a state, and taken from it, at any start.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Timed<V> {
@@ -115,7 +121,7 @@ impl Rule {
     }
 
     pub(super) fn is_live_since(&self, touched: Timestamp, moment: Moment) -> bool {
-        self.is_live(Some(Life { touched, cleanup: touched }), moment)
+        self.is_live(Some(Life::at(touched, touched)), moment)
     }
 
     /// An entry is written, or read where that counts. Its first touch registers the clean-up.
@@ -131,7 +137,7 @@ impl Rule {
             Some(life) => life.touched = life.touched.max(touched),
             None => {
                 let cleanup = ttl.end(touched);
-                *life = Some(Life { touched, cleanup });
+                *life = Some(Life::at(touched, cleanup));
                 self.schedule(ttl, cleanup, user()?, scope);
             }
         }
@@ -171,7 +177,7 @@ impl Rule {
         match end(ttl, touched, value).filter(|end| *end > now) {
             None => *slot = None,
             Some(cleanup) => {
-                *life = Some(Life { touched, cleanup });
+                *life = Some(Life::at(touched, cleanup));
                 self.schedule(ttl, cleanup, user.into(), scope);
             }
         }

@@ -126,3 +126,8 @@ pub(super) fn names(declare: impl FnOnce(&mut States<'_>)) -> Vec<&'static str> 
     declare(&mut States { task: Task::Describe(&mut names), next: 0, outcome: Ok(()) });
     names
 }
+
+/// Names that more than one state has.
+pub(super) fn twice<'a>(names: &'a [&'static str]) -> impl Iterator<Item = &'static str> + 'a {
+    names.iter().enumerate().filter(|(i, name)| names[..*i].contains(name)).map(|(_, name)| *name)
+}

@@ -56,7 +56,7 @@ impl<P: TimerPayload> EncodedTimers<P> {
     /// Registers a timer; one that is there already stays.
     pub fn register(&mut self, time: Timestamp, hash: KeyHash, key: EncodedKey, payload: P) {
         let place = Place { time, key, payload };
-        if !self.stored.contains_key(&place) {
+        if self.stored.is_empty() || !self.stored.contains_key(&place) {
             self.fresh.insert(place, hash);
         }
     }

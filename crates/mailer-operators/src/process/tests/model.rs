@@ -229,12 +229,7 @@ impl Model {
 
     /// Entries that do not expire.
     fn lasting(&self) -> usize {
-        self.keys
-            .values()
-            .map(|e| [e.plain.is_some(), e.sum.is_some(), e.mean.is_some()])
-            .flatten()
-            .filter(|is| *is)
-            .count()
+        self.keys.values().flat_map(|e| [e.plain.is_some(), e.sum.is_some(), e.mean.is_some()]).filter(|is| *is).count()
     }
 }
 
@@ -280,7 +275,7 @@ fn script() -> impl Strategy<Value = Vec<Input<(u8, Op)>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn behaves_like_the_model_under_every_schedule(script in script()) {
