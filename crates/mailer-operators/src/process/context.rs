@@ -19,6 +19,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
+    #[inline]
     pub(crate) fn of_record(timestamp: Timestamp, watermark: Watermark, now: Timestamp) -> Self {
         Self { timestamp, event: timestamp, watermark, now, timer: None }
     }

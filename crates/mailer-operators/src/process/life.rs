@@ -52,6 +52,7 @@ impl Ttl {
         Duration::from_millis(self.millis.unsigned_abs().div_ceil(4))
     }
 
+    #[inline]
     fn clock(&self, moment: Moment) -> Timestamp {
         match self.domain {
             TimeDomain::Event => moment.event,
@@ -60,6 +61,7 @@ impl Ttl {
     }
 
     /// When something expires that was touched at `time`.
+    #[inline]
     pub(super) fn end(&self, time: Timestamp) -> Timestamp {
         later(time, Duration::from_millis(self.millis.unsigned_abs()))
     }
@@ -104,6 +106,7 @@ impl Rule {
         Self { number: id.state, ttl }
     }
 
+    #[inline]
     pub(super) fn kept_by_reads(&self) -> bool {
         self.ttl.is_some_and(|ttl| ttl.reads)
     }
@@ -113,6 +116,7 @@ impl Rule {
         self.ttl.map_or(Timestamp(0), |ttl| ttl.clock(moment))
     }
 
+    #[inline]
     pub(super) fn is_live(&self, life: Option<Life>, moment: Moment) -> bool {
         match (self.ttl, life) {
             (Some(ttl), Some(life)) => ttl.clock(moment) < ttl.end(life.touched),
@@ -125,6 +129,7 @@ impl Rule {
     }
 
     /// An entry is written, or read where that counts. Its first touch registers the clean-up.
+    #[inline]
     pub(super) fn touch(
         &self,
         life: &mut Option<Life>,
@@ -190,11 +195,13 @@ impl Rule {
 }
 
 /// The open state, or what to do when there is none.
+#[inline]
 pub(super) fn opened<S>(open: &mut Option<Open<S>>) -> Result<&mut Open<S>> {
     open.as_mut().ok_or_else(|| Error::invalid_plan("a state is used that was not declared: name it in `states`"))
 }
 
 /// Values have no user key.
+#[inline]
 pub(super) fn no_user() -> Result<Box<[u8]>> {
     Ok(Box::default())
 }

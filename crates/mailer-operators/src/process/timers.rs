@@ -67,6 +67,7 @@ impl OpenTimers {
         }
     }
 
+    #[inline]
     pub(super) fn is_overdue(&self) -> bool {
         self.overdue
     }

@@ -1,4 +1,5 @@
 //! Joins of two keyed streams, and what takes records out of one.
+#![expect(clippy::type_complexity, reason = "a chain is its type; nobody has to write it down")]
 
 use super::{KeyedChain, KeyedStream, Stream};
 use mailer_core::{Either, Key, Keyed};

@@ -1,4 +1,5 @@
 //! Functions of the user with state and timers, over one input or two.
+#![expect(clippy::type_complexity, reason = "a chain is its type; nobody has to write it down")]
 
 use super::connect::TwoInputChain;
 use super::{Connected, KeyedChain, KeyedStream};
