@@ -1,4 +1,5 @@
 //! Joins, dedupe and top-n through a job, on one worker and on several, and with crashes in between.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use mailer_runtime::testing::{Outcome, run_seeded};
 use mailer_runtime::{Collect, Env, FileStorage, IntervalJoin, KeyedStream, SliceSource, Stream, Watermarks};

@@ -1,4 +1,5 @@
 //! Process functions through a job: one input, two, and broadcast; with crashes in between.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use mailer_runtime::process::{Context, List, Map, ProcessFunction, States, Timer, Ttl, Value};
 use mailer_runtime::testing::{Outcome, run_seeded};
