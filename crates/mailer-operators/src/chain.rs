@@ -32,6 +32,11 @@ impl<T, B: Operator<T>, C: Collector<B::Out>> Collector<T> for Feed<'_, B, C> {
     }
 
     #[inline]
+    fn lend(&mut self) -> (&mut dyn StateStore, &mut SideOutputs) {
+        self.out.lend()
+    }
+
+    #[inline]
     fn now(&self) -> Timestamp {
         self.out.now()
     }
@@ -161,6 +166,11 @@ impl<T> Collector<T> for ToBatch<'_, T> {
     #[inline]
     fn state(&mut self) -> &mut dyn StateStore {
         self.context.store
+    }
+
+    #[inline]
+    fn lend(&mut self) -> (&mut dyn StateStore, &mut SideOutputs) {
+        (self.context.store, self.context.sides)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The operator contract.
 
-use crate::{Label, SideTag, Spawner};
+use crate::{Label, SideOutputs, SideTag, Spawner};
 use mailer_core::{Barrier, KeyGroup, Record, Result, Timestamp, Watermark};
 use mailer_state::StateStore;
 use std::ops::Range;
@@ -16,6 +16,8 @@ pub trait Collector<T> {
     fn side<S: Send + 'static>(&mut self, tag: &SideTag<S>, record: Record<S>);
     /// The worker's state store.
     fn state(&mut self) -> &mut dyn StateStore;
+    /// The worker's state store and its side outputs, for who needs both at once.
+    fn lend(&mut self) -> (&mut dyn StateStore, &mut SideOutputs);
     /// Processing time: the clock when the batch, marker or poll in hand began.
     fn now(&self) -> Timestamp;
 }

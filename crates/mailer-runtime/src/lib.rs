@@ -78,8 +78,9 @@ pub use mailer_core::{
     TimeWindow, Timestamp, Watermark,
 };
 pub use mailer_operators::{
-    CallError, Collector, Emit, Firing, Global, Lookup, Operator, Retry, Session, SideTag, Sliding, Tumbling,
-    Unanswered, WatermarkGenerator, Watermarks, WindowFunction, Windowed, Windows,
+    AsOfJoin, Broadcast, BroadcastContext, BroadcastFunction, CallError, Collector, ConnectedFunction, Counter, Dedupe,
+    Emit, Firing, Global, IntervalJoin, Lookup, Operator, Retry, Session, SideTag, Sliding, TopN, Tumbling, Unanswered,
+    WatermarkGenerator, Watermarks, WindowFunction, Windowed, Windows, process, rank,
 };
 pub use mailer_state_memory::MemoryBackend;
 pub use stream::{Connected, KeyedChain, KeyedStream, Stream, WindowedStream};

@@ -2,8 +2,10 @@
 
 mod connect;
 mod event_time;
+mod join;
 mod keyed;
 mod lookup;
+mod process;
 mod side;
 mod window;
 

@@ -1,3 +1,5 @@
+//! What the asynchronous operator must do, by hand: futures are polled when the test says so.
+
 use super::*;
 use crate::harness::{Harness, Input};
 use crate::{KeyBy, Then};

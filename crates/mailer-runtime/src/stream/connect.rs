@@ -7,7 +7,7 @@ use mailer_operators::{Identity, Map, Operator, Then};
 use mailer_planner::Routing;
 
 /// A chain behind two inputs.
-type TwoInputChain<In, Op> = Stream<<Op as Operator<In>>::Out, Then<Identity<In>, Op>, In>;
+pub(super) type TwoInputChain<In, Op> = Stream<<Op as Operator<In>>::Out, Then<Identity<In>, Op>, In>;
 
 /// Two inputs, ready for an operator over both: records of `In`, whichever they came from.
 #[must_use = "two connected streams do nothing without an operator"]

@@ -1,3 +1,5 @@
+//! Watermarks of a source task: who holds them, who is idle, who waits.
+
 use super::*;
 use mailer_core::Record;
 use mailer_operators::Watermarks;
