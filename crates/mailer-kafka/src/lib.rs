@@ -30,9 +30,13 @@
 //! Inside: everything above the private module `client` is written against it and knows no client library; tokio runs on
 //! two threads of its own (`runtime`), and the data path meets it only at bounded queues.
 
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "source and sinks move onto it next"))]
+mod batch;
 mod client;
 mod connection;
 mod encode;
+#[doc(hidden)]
+pub mod fuzzing;
 mod options;
 mod partitioner;
 mod record;

@@ -12,6 +12,7 @@ mod segment;
 mod stager;
 mod transmit;
 
+pub(crate) use segment::Reading;
 pub use stager::KafkaStager;
 
 use crate::client::{Client, WriterSettings};
