@@ -34,6 +34,10 @@ mod varint;
 mod zstd;
 
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use aborted::AbortedFilter;
