@@ -1,0 +1,30 @@
+//! The network side of Kafka: connections that multiplex requests, and the cluster behind them. Nothing here knows of
+//! records, sources or sinks.
+//!
+//! - [`Connection`]: one socket to one broker. [`call`](Connection::call) asks and waits; [`send`](Connection::send) asks
+//!   and hands out an [`Answer`] to wait for later, so that requests are pipelined in the order they were sent;
+//!   [`produce`](Connection::produce) does the same without copying record batches. Responses are slices of the frame.
+//! - [`Cluster`]: bootstrap, one shared connection a broker ([`connection`](Cluster::connection)), connections of one's own
+//!   ([`open`](Cluster::open), for fetching and producing), leaders, topics, coordinators, transaction version.
+//! - [`Api`]: what may be asked, in which versions, and why: one table, `versions`.
+//!
+//! Every failure is a [`Failure`](crate::client::Failure) that names the broker and the request. After a timeout, a
+//! malformed answer or a lost socket a connection is closed and all its requests fail with `Cause::Retriable`: whether the
+//! broker acted on them is not known.
+
+mod address;
+mod answer;
+mod cluster;
+mod connection;
+mod offers;
+mod produce;
+mod settings;
+mod versions;
+
+pub(crate) use address::Address;
+pub(crate) use answer::Answer;
+pub(crate) use cluster::{Broker, Cluster, CoordinatorOf, Leader};
+pub(crate) use connection::Connection;
+pub(crate) use produce::{Batches, Produce};
+pub(crate) use settings::Settings;
+pub(crate) use versions::Api;

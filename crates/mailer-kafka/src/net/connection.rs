@@ -1,0 +1,52 @@
+//! One socket to one broker, shared by everything that asks it.
+
+use super::{Answer, Api, Produce};
+use crate::client::Failure;
+use kafka_protocol::messages::ProduceRequest;
+use std::time::Duration;
+
+/// A connection that has negotiated versions and authenticated. Cheap to clone; the last one dropped closes the socket.
+///
+/// A broker answers in order: a request that it holds (Fetch with a wait) holds what was sent behind it. Readers and writers
+/// therefore have connections of their own ([`Cluster::open`](super::Cluster::open)).
+#[derive(Clone)]
+pub(crate) struct Connection {}
+
+impl Connection {
+    /// The version that `call` and `send` use: the highest both sides know.
+    pub(crate) fn version<R: Api>(&self) -> Result<i16, Failure> {
+        unimplemented!()
+    }
+
+    /// Sends a request in the negotiated version and waits for its answer. Error codes inside the answer are the caller's.
+    pub(crate) async fn call<R: Api>(&self, request: &R) -> Result<R::Response, Failure> {
+        self.call_at(self.version::<R>()?, request).await
+    }
+
+    /// The same in a version of the caller's choice.
+    pub(crate) async fn call_at<R: Api>(&self, version: i16, request: &R) -> Result<R::Response, Failure> {
+        self.send(version, request, Duration::ZERO).await?.wait().await
+    }
+
+    /// Sends a request and returns when it has its place in the order of requests: after waiting for a free place in flight
+    /// and for the end of a throttle time. The broker may hold the answer for `held` (a Fetch that waits): the request
+    /// timeout counts from then.
+    pub(crate) async fn send<R: Api>(&self, version: i16, request: &R, held: Duration) -> Result<Answer<R>, Failure> {
+        unimplemented!()
+    }
+
+    /// Sends record batches, which are not copied: they go from their buffers to the socket.
+    pub(crate) async fn produce(&self, version: i16, request: &Produce<'_>) -> Result<Answer<ProduceRequest>, Failure> {
+        unimplemented!()
+    }
+
+    /// False once the socket is lost or given up; it never comes back.
+    pub(crate) fn is_open(&self) -> bool {
+        unimplemented!()
+    }
+
+    /// Who is at the other end, for messages: `broker 1 (localhost:9092)`.
+    pub(crate) fn peer(&self) -> &str {
+        unimplemented!()
+    }
+}
