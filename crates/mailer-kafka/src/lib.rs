@@ -33,7 +33,6 @@
 mod client;
 mod connection;
 mod encode;
-#[expect(dead_code, unused_variables, unused_imports, reason = "a skeleton that others build on")]
 mod net;
 mod options;
 mod partitioner;
