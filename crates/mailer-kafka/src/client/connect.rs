@@ -14,7 +14,7 @@ impl Client {
     /// Connects, trying again until the request timeout has passed: a broker may be starting.
     pub(crate) async fn connect(connection: &Connection) -> Result<Self> {
         let Connection { bootstrap, request_timeout, .. } = connection;
-        super::krafka::builder(connection)?;
+        drop(super::krafka::builder(connection)?);
         let cluster = Cluster::connect(settings(connection)?).await.map_err(|failure| match failure.cause {
             Cause::Retriable => unreachable(bootstrap, *request_timeout, &failure),
             _ => failure.into_error(format_args!("connecting to Kafka at {bootstrap}")),
