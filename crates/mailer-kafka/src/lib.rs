@@ -37,7 +37,6 @@ mod connection;
 mod encode;
 #[doc(hidden)]
 pub mod fuzzing;
-#[expect(dead_code, unused_variables, unused_imports, reason = "a skeleton that others build on")]
 mod net;
 mod options;
 mod partitioner;

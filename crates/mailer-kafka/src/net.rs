@@ -14,17 +14,33 @@
 
 mod address;
 mod answer;
+mod backoff;
 mod cluster;
 mod connection;
+mod coordinator;
+mod dial;
+mod frame;
+mod lost;
+mod metadata;
+mod nodes;
 mod offers;
 mod produce;
+mod queue;
 mod settings;
+mod single;
+mod transaction_version;
 mod versions;
+mod wire;
 
 pub(crate) use address::Address;
 pub(crate) use answer::Answer;
-pub(crate) use cluster::{Broker, Cluster, CoordinatorOf, Leader};
+pub(crate) use backoff::Backoff;
+pub(crate) use cluster::Cluster;
 pub(crate) use connection::Connection;
+pub(crate) use coordinator::CoordinatorOf;
+pub(crate) use metadata::{Broker, Leader};
+pub(crate) use offers::Offers;
 pub(crate) use produce::{Batches, Produce};
 pub(crate) use settings::Settings;
+pub(crate) use transaction_version::{Decision, TransactionVersion};
 pub(crate) use versions::Api;

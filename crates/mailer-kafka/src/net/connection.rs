@@ -1,8 +1,13 @@
 //! One socket to one broker, shared by everything that asks it.
 
-use super::{Answer, Api, Produce};
+use super::dial;
+use super::frame::Frame;
+use super::offers::Offers;
+use super::wire::Wire;
+use super::{Address, Answer, Api, Produce, Settings, produce};
 use crate::client::Failure;
 use kafka_protocol::messages::ProduceRequest;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection that has negotiated versions and authenticated. Cheap to clone; the last one dropped closes the socket.
@@ -10,12 +15,33 @@ use std::time::Duration;
 /// A broker answers in order: a request that it holds (Fetch with a wait) holds what was sent behind it. Readers and writers
 /// therefore have connections of their own ([`Cluster::open`](super::Cluster::open)).
 #[derive(Clone)]
-pub(crate) struct Connection {}
+pub(crate) struct Connection {
+    wire: Arc<Wire>,
+    offers: Arc<Offers>,
+}
 
 impl Connection {
-    /// The version that `call` and `send` use: the highest both sides know.
+    /// Connects to a broker: every address of its name in turn. `broker` is its id, where it is known.
+    pub(crate) async fn open(
+        address: &Address,
+        broker: Option<i32>,
+        settings: &Arc<Settings>,
+    ) -> Result<Self, Failure> {
+        dial::open(address, broker, settings).await
+    }
+
+    pub(super) fn new(wire: Arc<Wire>, offers: Offers) -> Self {
+        Self { wire, offers: Arc::new(offers) }
+    }
+
+    /// The version that `call` uses: the highest both sides know.
     pub(crate) fn version<R: Api>(&self) -> Result<i16, Failure> {
-        unimplemented!()
+        self.offers.version::<R>(self.peer())
+    }
+
+    /// What the broker told about itself when the connection was made.
+    pub(crate) fn offers(&self) -> &Offers {
+        &self.offers
     }
 
     /// Sends a request in the negotiated version and waits for its answer. Error codes inside the answer are the caller's.
@@ -32,21 +58,24 @@ impl Connection {
     /// and for the end of a throttle time. The broker may hold the answer for `held` (a Fetch that waits): the request
     /// timeout counts from then.
     pub(crate) async fn send<R: Api>(&self, version: i16, request: &R, held: Duration) -> Result<Answer<R>, Failure> {
-        unimplemented!()
+        let frame = Frame::of(&self.wire.settings.client_id, version, request)?;
+        self.wire.send(version, frame, held).await
     }
 
     /// Sends record batches, which are not copied: they go from their buffers to the socket.
     pub(crate) async fn produce(&self, version: i16, request: &Produce<'_>) -> Result<Answer<ProduceRequest>, Failure> {
-        unimplemented!()
+        let message = produce::message(version, request);
+        let frame = Frame::of_pieces::<ProduceRequest>(&self.wire.settings.client_id, version, message)?;
+        self.wire.send(version, frame, Duration::ZERO).await
     }
 
     /// False once the socket is lost or given up; it never comes back.
     pub(crate) fn is_open(&self) -> bool {
-        unimplemented!()
+        self.wire.is_open()
     }
 
     /// Who is at the other end, for messages: `broker 1 (localhost:9092)`.
     pub(crate) fn peer(&self) -> &str {
-        unimplemented!()
+        self.wire.peer()
     }
 }

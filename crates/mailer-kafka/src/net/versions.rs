@@ -18,14 +18,19 @@ pub(crate) trait Api: Request {
 
 /// One row a request: its name, versions, and (`quiet`) whether its response knows no throttling.
 macro_rules! apis {
-    ($($request:ident $name:literal $range:expr, $($quiet:ident)? ;)*) => {$(
+    ($($request:ident $name:literal $range:expr, $($quiet:ident)? ;)*) => {
+        #[cfg(test)]
+        const TABLE: &[(&str, RangeInclusive<i16>, kafka_protocol::protocol::VersionRange)] =
+            &[$(($name, $range, <m::$request as kafka_protocol::protocol::Message>::VERSIONS)),*];
+        $(
         impl Api for m::$request {
             const NAME: &'static str = $name;
             const RANGE: RangeInclusive<i16> = $range;
 
             apis!(throttle $($quiet)?);
         }
-    )*};
+        )*
+    };
     (throttle quiet) => {
         fn throttle(_: &Self::Response) -> i32 {
             0
@@ -71,4 +76,17 @@ apis! {
     AddPartitionsToTxnRequest "AddPartitionsToTxn" 0..=3,;
     // 5 belongs to transaction version 2: it bumps the epoch. See `transaction_version`.
     EndTxnRequest "EndTxn" 0..=5,;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_stays_within_what_the_messages_can_say() {
+        for (name, ours, theirs) in TABLE {
+            assert!(theirs.min <= *ours.start() && *ours.end() <= theirs.max && !ours.is_empty(), "{name}");
+        }
+        assert!(TABLE.len() > 10);
+    }
 }
