@@ -9,6 +9,7 @@
 mod blob;
 mod clock;
 pub mod codec;
+mod either;
 mod error;
 mod exactly_once;
 mod key;
@@ -20,6 +21,7 @@ mod time;
 
 pub use blob::{BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use either::Either;
 pub use error::{Error, ErrorKind, Result};
 pub use exactly_once::{
     ExactlyOnceSink, Marker, Nonce, PublishedId, Publisher, RecordedTarget, SealJob, Segment, Stager, StagerContext,
@@ -29,5 +31,5 @@ pub use key::{DEFAULT_KEY_GROUPS, Key, KeyGroup, KeyHash, group_range};
 pub use marker::{Barrier, BarrierKind, CheckpointId, Element, OwnerEpoch};
 pub use record::{Batch, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record};
 pub use sink::{Flush, FlushJob, Sink, SinkFactory, WorkerContext};
-pub use source::{Polled, Source, SourceFactory, SplitId, StartAt};
+pub use source::{Polled, Source, SourceFactory, SplitId, SplitState, StartAt};
 pub use time::{Timestamp, Watermark};

@@ -5,9 +5,10 @@
 //! call ([`Chain`]). State is lent by the worker through the [`Collector`], so an operator holds no lock and no handle.
 //!
 //! Every operator is a page of its own: [`Map`], [`TryMap`], [`Filter`], [`FlatMap`], [`Inspect`], [`KeyBy`],
-//! [`Reduce`], [`Aggregate`]. [`harness`] tests any of them under every schedule of snapshots and restores.
+//! [`Reduce`], [`Aggregate`]. [`Watermarks`] tells event time at a source. [`harness`] tests any of them under every schedule of snapshots and restores.
 
 mod aggregate;
+mod async_map;
 mod chain;
 mod filter;
 mod flat_map;
@@ -18,16 +19,26 @@ mod label;
 mod map;
 mod operator;
 mod reduce;
+mod side;
+mod spawn;
 mod try_map;
+mod watermarks;
 
 pub use aggregate::Aggregate;
-pub use chain::{Chain, Identity, Then};
+pub use async_map::{AsyncMap, CallError, Lookup, Order, Retry, Unanswered};
+pub use chain::{Chain, ChainContext, Identity, Then};
 pub use filter::Filter;
 pub use flat_map::FlatMap;
 pub use inspect::Inspect;
 pub use key_by::KeyBy;
 pub use label::{Label, Rename, take_panic_site};
 pub use map::Map;
-pub use operator::{Collector, Description, OpenOperator, Operator};
+pub use operator::{Collector, Counter, Description, OpenOperator, Operator, Polled};
 pub use reduce::Reduce;
+pub use side::{SideOutputs, SideTag};
+pub use spawn::{BoxFuture, Spawner, sleep_by};
 pub use try_map::TryMap;
+pub use watermarks::{
+    Alignment, BoundedOutOfOrderness, FromSource, FromValue, MakeSplitClock, Pacing, Punctuated, SplitClock, Stamp,
+    WatermarkGenerator, Watermarks,
+};
