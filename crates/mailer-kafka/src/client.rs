@@ -7,20 +7,24 @@
 mod codes;
 mod configs;
 mod connect;
+mod deliver;
 mod failure;
 mod groups;
 mod krafka;
 mod offsets;
+mod producer;
 mod reader;
 mod retry;
 mod topics;
 mod transactions;
 mod writer;
 
+pub(crate) use deliver::{OnSent, after as sequence_after, failure as produce_failure};
 pub(crate) use failure::{Cause, Failure};
+pub(crate) use producer::Identity;
 pub(crate) use reader::{Progress, Reader, ReaderSettings};
 pub(crate) use transactions::Transactions;
-pub(crate) use writer::{Delivery, Writer, WriterSettings};
+pub(crate) use writer::WriterSettings;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! From items to bytes: the formats both sinks share.
 
+use crate::batch::{Malformed, RecordView};
 use crate::record::{Headers, OutRecord};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use serde::Serialize;
 use std::fmt;
@@ -58,6 +59,18 @@ impl Encoded {
         self.partition = record.partition;
     }
 
+    /// Takes over a record that was in a batch.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>) -> std::result::Result<(), Malformed> {
+        if let Some(key) = record.key {
+            self.write_key().extend_from_slice(key);
+        }
+        if let Some(value) = record.value {
+            self.write_value().extend_from_slice(value);
+        }
+        self.headers = record.shared_headers()?;
+        Ok(())
+    }
+
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.has_key.then_some(&self.key)
     }
@@ -82,17 +95,6 @@ impl Encoded {
     pub(crate) fn bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.as_ref().map_or(0, Bytes::len));
         self.key.len() + self.value.len() + headers.sum::<usize>()
-    }
-
-    /// The record with its bytes in `arena`, from which many records are cut.
-    pub(crate) fn freeze(&self, arena: &mut BytesMut) -> OutRecord {
-        let mut cut = |part: &[u8]| {
-            arena.extend_from_slice(part);
-            arena.split().freeze()
-        };
-        let (key, value) = (self.key().map(&mut cut), self.value().map(&mut cut));
-        let headers = self.headers.clone();
-        OutRecord { key, value, timestamp: Some(self.timestamp), headers, partition: self.partition }
     }
 }
 
@@ -179,7 +181,9 @@ mod tests {
         let mut out = Encoded::default();
         out.begin(5);
         encode.encode(&Record::new(Timestamp(5), value), &mut out).unwrap();
-        out.freeze(&mut BytesMut::new())
+        let owned = |part: Option<&[u8]>| part.map(Bytes::copy_from_slice);
+        let (key, value, timestamp) = (owned(out.key()), owned(out.value()), Some(out.timestamp()));
+        OutRecord { key, value, timestamp, headers: out.headers().clone(), partition: out.partition() }
     }
 
     #[test]

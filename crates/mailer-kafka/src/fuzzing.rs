@@ -4,7 +4,7 @@
 
 use crate::batch::{AbortedFilter, BatchBuilder, Batches, Codec, Malformed, RawBatch, Settings};
 use crate::record::Headers;
-use crate::transactional::Reading;
+use crate::transactional::Staged;
 use bytes::Bytes;
 
 /// Reads the bytes as the record field of a response: as they are, and with checksums that fit, which lets a fuzzer reach
@@ -16,9 +16,8 @@ pub fn record_batches(data: &[u8]) {
 
 /// Reads the bytes as a staged segment.
 pub fn segment(data: &[u8]) {
-    if let Ok(reading) = Reading::open(Bytes::copy_from_slice(data)) {
-        reading.for_each(drop);
-    }
+    let settings = Settings { codec: Codec::None, max_bytes: 1 << 20 };
+    let _damage_is_an_error = Staged::open(Bytes::copy_from_slice(data), settings);
 }
 
 /// Encodes records (key and value) into one batch without compression.

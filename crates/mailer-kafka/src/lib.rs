@@ -37,6 +37,7 @@ mod connection;
 mod encode;
 #[doc(hidden)]
 pub mod fuzzing;
+mod gather;
 mod net;
 mod options;
 mod partitioner;

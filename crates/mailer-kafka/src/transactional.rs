@@ -1,18 +1,22 @@
 //! The exactly-once sink: output is staged with the checkpoint and published in one short transaction, with a marker.
 //!
 //! Reading order: [`segment`] is what is staged; [`limits`] is what staging must refuse; [`stager`] does both; [`marker`]
-//! is how the cluster tells what was published; [`claim`] fences and opens; [`publisher`] publishes.
+//! is how the cluster tells what was published, [`newest`] how it is read; [`claim`] fences and opens; [`publisher`]
+//! publishes.
 
 mod claim;
 mod limits;
 mod marker;
+mod newest;
+mod old_segment;
 mod publisher;
 mod recorded;
 mod segment;
 mod stager;
 mod transmit;
 
-pub(crate) use segment::Reading;
+pub(crate) use limits::poison;
+pub(crate) use segment::Segment as Staged;
 pub use stager::KafkaStager;
 
 use crate::client::{Client, WriterSettings};
@@ -138,13 +142,14 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
 
     fn stager(&self, context: &StagerContext) -> Result<KafkaStager<T, E>> {
         self.connection.check(Role::TransactionalSink)?;
+        let settings = WriterSettings::of(&self.connection)?.batch();
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let limits = io.wait(async move {
             let client = Client::connect(&connection).await?;
             WatchedLimits::read(client, topic).await
         })?;
-        Ok(KafkaStager::new(context.clone(), self.topic.clone(), self.encode.clone(), limits, io))
+        Ok(KafkaStager::new(context.clone(), (self.topic.clone(), settings), self.encode.clone(), limits, io))
     }
 
     fn publisher(&self, job: &str, epoch: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {
