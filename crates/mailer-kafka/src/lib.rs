@@ -51,6 +51,6 @@ pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey}
 pub use record::{Headers, KafkaRecord, OutRecord};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
-    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,
+    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, RecordRef, Start, Text,
 };
 pub use transactional::{KafkaStager, TransactionalKafkaSink};
