@@ -18,7 +18,7 @@ mod transactions;
 mod writer;
 
 pub(crate) use failure::{Cause, Failure};
-pub(crate) use reader::{Progress, Reader, ReaderSettings};
+pub(crate) use reader::ReaderSettings;
 pub(crate) use transactions::Transactions;
 pub(crate) use writer::{Delivery, Writer, WriterSettings};
 

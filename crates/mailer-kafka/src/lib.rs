@@ -27,10 +27,11 @@
 //!
 //! Both go to `mailer-runtime`: a source where a stream begins, a sink where it ends.
 //!
-//! Inside: everything above the private module `client` is written against it and knows no client library; tokio runs on
-//! two threads of its own (`runtime`), and the data path meets it only at bounded queues.
+//! Inside: `batch` is the record format, without I/O; everything above the private module `client` is written against it
+//! and knows no client library; tokio runs on two threads of its own (`runtime`), and the data path meets it only at bounded
+//! queues. Records are unpacked and decoded on the worker's thread, straight from the response they came in.
 
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "source and sinks move onto it next"))]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the sinks move onto it next"))]
 mod batch;
 mod client;
 mod connection;

@@ -63,7 +63,7 @@ faults! {
     a_refusal_ends_the_source_at_once,
     a_damaged_batch_is_named_and_not_skipped,
     a_stalled_partition_is_connected_anew_and_then_fails,
-    a_log_that_was_cut_back_is_refused,
+    a_log_that_ends_before_the_position_is_refused,
     a_new_leader_epoch_is_read_on_in,
 }
 

@@ -1,6 +1,6 @@
 //! Reading assigned partitions from given offsets.
 
-use super::{Cause, Client, Failure};
+use super::{Client, Failure};
 use crate::record::KafkaRecord;
 use krafka::ConsumerRecord;
 use krafka::consumer::{AutoOffsetReset, Consumer, IsolationLevel};
@@ -40,19 +40,14 @@ impl Default for ReaderSettings {
 /// Where the reader stands in one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
-    pub(crate) topic: String,
-    pub(crate) partition: i32,
     /// The next offset it will hand out; control records and aborted records are behind it.
     pub(crate) next: i64,
-    /// How far it may read, as last told by the broker.
-    pub(crate) end: Option<i64>,
 }
 
 /// Reads partitions; used by one task.
 pub(crate) struct Reader {
     consumer: Consumer,
     assigned: BTreeMap<String, Vec<i32>>,
-    committed: bool,
 }
 
 impl Client {
@@ -81,7 +76,7 @@ impl Client {
         if let Some(rack) = &settings.rack {
             builder = builder.client_rack(rack);
         }
-        Ok(Reader { consumer: builder.build().await?, assigned: BTreeMap::new(), committed: settings.committed })
+        Ok(Reader { consumer: builder.build().await?, assigned: BTreeMap::new() })
     }
 }
 
@@ -96,17 +91,6 @@ impl Reader {
         Ok(self.consumer.seek(topic, partition, offset).await?)
     }
 
-    /// Stops reading a partition.
-    pub(crate) async fn remove(&mut self, topic: &str, partition: i32) -> Result<(), Failure> {
-        let Some(partitions) = self.assigned.get_mut(topic) else { return Ok(()) };
-        partitions.retain(|assigned| *assigned != partition);
-        Ok(self.consumer.assign(topic, partitions.clone()).await?)
-    }
-
-    pub(crate) async fn seek(&self, topic: &str, partition: i32, offset: i64) -> Result<(), Failure> {
-        Ok(self.consumer.seek(topic, partition, offset).await?)
-    }
-
     /// The next records, grouped by partition and in order; empty when none came in time. Dropping the future loses nothing.
     ///
     /// A broker that does not answer looks like one that has nothing: the caller must ask elsewhere whether it lives.
@@ -117,14 +101,8 @@ impl Reader {
 
     /// Where it stands in every partition.
     pub(crate) async fn progress(&self) -> Vec<Progress> {
-        let mut all = Vec::new();
-        for (place, lag) in self.consumer.lag().await {
-            let end = if self.committed { lag.last_stable_offset } else { lag.high_watermark };
-            if let Some(next) = lag.position {
-                all.push(Progress { topic: place.topic, partition: place.partition, next, end });
-            }
-        }
-        all
+        let lags = self.consumer.lag().await.into_values();
+        lags.filter_map(|lag| Some(Progress { next: lag.position? })).collect()
     }
 
     pub(crate) async fn close(&self) {
@@ -142,12 +120,5 @@ fn record(record: ConsumerRecord) -> KafkaRecord {
         value: record.value,
         headers: record.headers,
         leader_epoch: record.leader_epoch.filter(|epoch| *epoch >= 0),
-    }
-}
-
-impl Failure {
-    /// Whether a partition's position is not in its log any more.
-    pub(crate) fn is_out_of_range(&self) -> bool {
-        self.cause == Cause::OutOfRange
     }
 }

@@ -113,8 +113,8 @@ impl Fetcher {
             () = tokio::time::sleep(TICK) => {}
         }
         let (deadline, now) = (self.settings.retry_deadline, self.now());
-        let open = self.slots.iter().filter(|slot| !slot.is_finished());
-        open.map(|slot| slot.health.check(&slot.name(), deadline, now)).collect()
+        let mut open = self.slots.iter().filter(|slot| !slot.is_finished());
+        open.try_for_each(|slot| slot.health.check(&slot.name(), deadline, now))
     }
 
     fn now(&self) -> Duration {

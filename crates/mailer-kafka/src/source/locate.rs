@@ -81,10 +81,48 @@ async fn one(
         }
     }
     let leader = client.net().leader(&wanted.topic, wanted.partition).await?;
-    // A log can only have been cut back where a new leader took over (KIP-320).
-    let Some(epoch) = wanted.leader_epoch.filter(|epoch| wanted.suspect && leader.epoch > *epoch) else {
-        return Ok(Located::At(leader));
-    };
-    let end = client.end_of_epoch((&wanted.topic, wanted.partition), epoch).await?;
-    Ok(end.filter(|end| *end < wanted.next).map_or(Located::At(leader), Located::Truncated))
+    let Some(epoch) = epoch_to_check(wanted, leader) else { return Ok(Located::At(leader)) };
+    Ok(after_check(leader, client.end_of_epoch((&wanted.topic, wanted.partition), epoch).await?, wanted.next))
+}
+
+/// A log can only have been cut back where a new leader took over (KIP-320): the epoch to ask about then.
+fn epoch_to_check(wanted: &Wanted, leader: Leader) -> Option<i32> {
+    wanted.leader_epoch.filter(|epoch| wanted.suspect && leader.epoch > *epoch)
+}
+
+/// `end` is where the log of the epoch that was read ends; `None` where the broker cannot say.
+fn after_check(leader: Leader, end: Option<i64>, next: i64) -> Located {
+    end.filter(|end| *end < next).map_or(Located::At(leader), Located::Truncated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(leader_epoch: Option<i32>, suspect: bool) -> Wanted {
+        let (topic, topic_id) = ("orders".into(), TopicId::default());
+        Wanted { slot: 0, topic, topic_id, partition: 0, next: 10, leader_epoch, suspect }
+    }
+
+    #[test]
+    fn the_log_is_checked_where_a_new_leader_took_over() {
+        let leader = |epoch| Leader { broker: 1, epoch };
+        assert_eq!(epoch_to_check(&wanted(Some(3), true), leader(4)), Some(3));
+        assert_eq!(epoch_to_check(&wanted(Some(3), true), leader(3)), None, "the same leader");
+        assert_eq!(epoch_to_check(&wanted(Some(3), true), leader(-1)), None, "epochs are not told");
+        assert_eq!(epoch_to_check(&wanted(None, true), leader(4)), None, "nothing was read");
+        assert_eq!(epoch_to_check(&wanted(Some(3), false), leader(4)), None, "checked when it was assigned");
+    }
+
+    #[test]
+    fn a_log_that_ends_before_the_position_was_cut_back() {
+        let leader = Leader { broker: 1, epoch: 4 };
+        for (end, truncated) in [(Some(9), Some(9)), (Some(10), None), (Some(99), None), (None, None)] {
+            let found = match after_check(leader, end, 10) {
+                Located::Truncated(end) => Some(end),
+                _ => None,
+            };
+            assert_eq!(found, truncated, "{end:?}");
+        }
+    }
 }
