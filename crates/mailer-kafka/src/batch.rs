@@ -14,7 +14,7 @@
 //! Reading goes in three steps, each of which may stop: [`Batches`] looks at headers, [`AbortedFilter`] refuses batches
 //! before they are decompressed, [`RawBatch::records`] checks and unpacks one. Records are views ([`RecordView`]): who only
 //! looks at a value takes no reference count. Nobody can make this module allocate more than a small multiple of the bytes
-//! present or [`MAX_UNPACKED`]; what is not a batch is a [`Malformed`], to which the caller adds topic, partition, and offset.
+//! present or [`codec::MAX_UNPACKED`]; what is not a batch is a [`Malformed`], to which the caller adds topic, partition, and offset.
 //!
 //! Writing: [`BatchBuilder`] appends and seals; a [`SealedBatch`] gets its producer id, epoch and sequence when it is sent
 //! ([`SealedBatch::stamp`]), which does not touch its records.
@@ -42,7 +42,7 @@ mod tests;
 
 pub(crate) use aborted::AbortedFilter;
 pub(crate) use builder::{BatchBuilder, Settings};
-pub(crate) use codec::{Codec, MAX_UNPACKED};
+pub(crate) use codec::Codec;
 pub(crate) use header::Header;
 pub(crate) use malformed::Malformed;
 pub(crate) use raw::{ControlKind, RawBatch};

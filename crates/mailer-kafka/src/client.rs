@@ -1,8 +1,7 @@
 //! The seam: everything the connectors need of a Kafka cluster, in our own words.
 //!
-//! Metadata, offsets, groups, configurations and topics ([`Client`]) stand on the connections of `net`; reading ([`Reader`]),
-//! idempotent writing ([`Writer`]) and transactions ([`Transactions`]) still stand on `krafka`. [`Failure`] says what went
-//! wrong in terms a caller can act on.
+//! Metadata, offsets, groups, configurations and topics ([`Client`]), identities to write under ([`Identity`]) and transactions
+//! ([`Transactions`]), on the connections of `net`. [`Failure`] says what went wrong in terms a caller can act on.
 
 mod codes;
 mod configs;
@@ -10,10 +9,8 @@ mod connect;
 mod deliver;
 mod failure;
 mod groups;
-mod krafka;
 mod offsets;
 mod producer;
-mod reader;
 mod retry;
 mod topics;
 mod transactions;
@@ -22,7 +19,6 @@ mod writer;
 pub(crate) use deliver::{OnSent, after as sequence_after, failure as produce_failure};
 pub(crate) use failure::{Cause, Failure};
 pub(crate) use producer::Identity;
-pub(crate) use reader::{Progress, Reader, ReaderSettings};
 pub(crate) use transactions::Transactions;
 pub(crate) use writer::WriterSettings;
 

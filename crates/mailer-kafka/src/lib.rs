@@ -27,10 +27,11 @@
 //!
 //! Both go to `mailer-runtime`: a source where a stream begins, a sink where it ends.
 //!
-//! Inside: everything above the private module `client` is written against it and knows no client library; tokio runs on
-//! two threads of its own (`runtime`), and the data path meets it only at bounded queues.
+//! Inside: `batch` is the record format, without I/O; everything above the private module `client` is written against it
+//! and knows no client library; tokio runs on two threads of its own (`runtime`), and the data path meets it only at bounded
+//! queues. Records are unpacked and decoded on the worker's thread, straight from the response they came in.
 
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "source and sinks move onto it next"))]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the sinks move onto it next"))]
 mod batch;
 mod client;
 mod connection;
@@ -52,6 +53,6 @@ pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey}
 pub use record::{Headers, KafkaRecord, OutRecord};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
-    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,
+    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, RecordRef, Start, Text,
 };
 pub use transactional::{KafkaStager, TransactionalKafkaSink};

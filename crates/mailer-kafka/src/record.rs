@@ -34,11 +34,6 @@ impl KafkaRecord {
     pub fn place(&self) -> String {
         format!("{}-{}@{}", self.topic, self.partition, self.offset)
     }
-
-    /// Payload bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        payload(&self.key, &self.value, &self.headers)
-    }
 }
 
 fn payload(key: &Option<Bytes>, value: &Option<Bytes>, headers: &Headers) -> usize {

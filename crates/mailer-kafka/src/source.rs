@@ -5,21 +5,30 @@ mod fetcher;
 mod format;
 mod health;
 mod instance;
+mod link;
+mod locate;
 mod monitor;
+mod partition;
 mod position;
 mod queue;
+mod record_ref;
+mod request;
 mod resolve;
+mod told;
+mod unpack;
 
 pub use format::{Decode, Json, Mapped, Raw, Text};
 pub use instance::KafkaReader;
 pub use position::{Position, Start};
+pub use record_ref::RecordRef;
 
-use crate::client::{Client, ReaderSettings};
+use crate::client::Client;
 use crate::connection::Connection;
 use crate::options::{self, Role};
 use crate::record::KafkaRecord;
 use crate::runtime::Io;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
+use request::FetchSettings;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +56,9 @@ pub enum OnError {
     /// Leave the record out, count it, and say it once in the log.
     Skip,
 }
+
+/// How long a broker holds a request that finds nothing, when `fetch.max.wait.ms` does not say.
+const MAX_WAIT: Duration = Duration::from_millis(250);
 
 /// Everything a source was told, whatever its format.
 #[derive(Clone, Debug)]
@@ -240,16 +252,14 @@ impl Settings {
         self.connection.check(Role::Source)
     }
 
-    fn reader(&self) -> Result<ReaderSettings> {
+    fn fetch(&self) -> Result<FetchSettings> {
         let option = |key: &str| self.connection.option(key);
-        let defaults = ReaderSettings::default();
         let wait = options::number("fetch.max.wait.ms", option("fetch.max.wait.ms"))?.map(Duration::from_millis);
-        Ok(ReaderSettings {
+        Ok(FetchSettings {
             committed: self.committed,
             partition_bytes: self.partition_bytes,
-            response_bytes: i32::try_from(self.read_ahead).unwrap_or(i32::MAX).max(self.partition_bytes),
-            min_bytes: options::number("fetch.min.bytes", option("fetch.min.bytes"))?,
-            max_wait: wait.unwrap_or(defaults.max_wait),
+            min_bytes: options::number("fetch.min.bytes", option("fetch.min.bytes"))?.unwrap_or(1),
+            max_wait: wait.unwrap_or(MAX_WAIT),
             rack: option("client.rack").map(str::to_owned),
         })
     }
@@ -260,12 +270,12 @@ impl<D: Decode> SourceFactory for KafkaSource<D> {
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
         self.settings.check()?;
-        let reader = self.settings.reader()?;
+        let fetch = self.settings.fetch()?;
         let io = Io::shared()?;
         let settings = Arc::new(self.settings.clone());
         let connecting = settings.clone();
         let client = io.wait(async move { Client::connect(&connecting.connection).await })?;
-        KafkaReader::start(io, Arc::new(client), settings, reader, self.decode.clone(), context)
+        KafkaReader::start(io, Arc::new(client), settings, fetch, self.decode.clone(), context)
     }
 
     fn describe(&self) -> String {

@@ -8,7 +8,7 @@ use mailer_kafka::KafkaStager;
 use std::time::Duration;
 use support::exactly_once::{self, Job, sink, stage};
 use support::sinks::batch;
-use support::{Cluster, sinks, sources};
+use support::{Cluster, faults, sinks, sources};
 
 macro_rules! scenarios {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -33,6 +33,10 @@ scenarios! {
     sources::a_missing_topic_comes_with_the_command,
     sources::undecodable_records_fail_or_are_skipped,
     sources::a_small_read_ahead_is_enough,
+    faults::a_topic_recreated_under_a_running_source_is_refused,
+    faults::a_message_larger_than_the_fetch_size_is_read,
+    faults::lag_is_what_is_left,
+    faults::all_codecs_are_read,
     sinks::delivers_before_a_flush_is_done,
     sinks::a_small_budget_is_backpressure,
     sinks::a_missing_output_topic_comes_with_the_command,

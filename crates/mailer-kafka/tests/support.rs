@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod exactly_once;
+pub mod faults;
 pub mod host;
 pub mod sinks;
 pub mod sources;

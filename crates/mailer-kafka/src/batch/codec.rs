@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 /// Most bytes one batch may unpack to. Producers limit a batch to far less before they compress it.
-pub(crate) const MAX_UNPACKED: usize = 128 << 20;
+pub(super) const MAX_UNPACKED: usize = 128 << 20;
 /// Unpacking begins with room for so many times the packed bytes.
 const USUAL_RATIO: usize = 4;
 

@@ -73,11 +73,6 @@ impl Records {
         Self { payload, cursor }
     }
 
-    /// Bytes of all records, unpacked.
-    pub(crate) fn bytes(&self) -> usize {
-        self.payload.len()
-    }
-
     /// The next record. After an error there is nothing more.
     #[inline]
     pub(crate) fn next_record(&mut self) -> Option<Result<RecordView<'_>, Malformed>> {

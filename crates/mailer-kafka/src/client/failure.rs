@@ -49,6 +49,11 @@ impl Failure {
         Error::new(self.kind(), format!("{doing}: {}", self.message))
     }
 
+    /// Whether asking again, here or elsewhere, changes nothing: a setting or a permission has to change.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self.cause, Cause::Denied | Cause::Unsupported | Cause::Setting)
+    }
+
     fn kind(&self) -> ErrorKind {
         match self.cause {
             Cause::Retriable | Cause::Other | Cause::Exists => ErrorKind::Unavailable,

@@ -1,5 +1,6 @@
 //! From bytes to items.
 
+use super::RecordRef;
 use crate::record::KafkaRecord;
 use mailer_core::{Error, Result};
 use serde::de::DeserializeOwned;
@@ -13,6 +14,12 @@ pub trait Decode: Clone + Send + Sync + 'static {
 
     /// Decodes one record.
     fn decode(&self, record: KafkaRecord) -> Result<Self::Item>;
+
+    /// Decodes one record where it lies. The default makes a record of its own first; a decoder that only looks at key or
+    /// value does better without.
+    fn decode_ref(&self, record: &RecordRef<'_>) -> Result<Self::Item> {
+        self.decode(record.to_record()?)
+    }
 }
 
 /// The record itself.
@@ -35,7 +42,17 @@ impl Decode for Text {
     type Item = String;
 
     fn decode(&self, record: KafkaRecord) -> Result<String> {
-        let text = std::str::from_utf8(value(&record)?);
+        self.parse(record.value.as_deref())
+    }
+
+    fn decode_ref(&self, record: &RecordRef<'_>) -> Result<String> {
+        self.parse(record.value())
+    }
+}
+
+impl Text {
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<String> {
+        let text = std::str::from_utf8(value(bytes)?);
         text.map(str::to_owned).map_err(|e| Error::user_function("the value is not UTF-8 text").caused_by(e))
     }
 }
@@ -65,7 +82,17 @@ impl<T: DeserializeOwned + Send + 'static> Decode for Json<T> {
     type Item = T;
 
     fn decode(&self, record: KafkaRecord) -> Result<T> {
-        serde_json::from_slice(value(&record)?)
+        self.parse(record.value.as_deref())
+    }
+
+    fn decode_ref(&self, record: &RecordRef<'_>) -> Result<T> {
+        self.parse(record.value())
+    }
+}
+
+impl<T: DeserializeOwned> Json<T> {
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<T> {
+        serde_json::from_slice(value(bytes)?)
             .map_err(|e| Error::user_function("the value is not the expected JSON").caused_by(e))
     }
 }
@@ -92,9 +119,6 @@ where
     }
 }
 
-fn value(record: &KafkaRecord) -> Result<&[u8]> {
-    record
-        .value
-        .as_deref()
-        .ok_or_else(|| Error::user_function("the value is null (a tombstone); decode with `map` to handle tombstones"))
+fn value(bytes: Option<&[u8]>) -> Result<&[u8]> {
+    bytes.ok_or_else(|| Error::user_function("the value is null (a tombstone); decode with `map` to handle tombstones"))
 }
