@@ -5,11 +5,15 @@
 
 mod bearer;
 mod exchange;
+#[cfg(test)]
+mod handshakes;
 mod http;
 mod oidc;
 pub(crate) mod options;
 mod pem;
 mod prepared;
+#[cfg(test)]
+mod real_broker;
 mod sasl;
 mod scram;
 mod secret;
