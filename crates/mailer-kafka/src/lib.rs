@@ -38,6 +38,7 @@ mod options;
 mod partitioner;
 mod record;
 mod runtime;
+mod security;
 mod sink;
 mod source;
 mod topics;
@@ -45,6 +46,7 @@ mod transactional;
 
 pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
 pub use record::{Headers, KafkaRecord, OutRecord};
+pub use security::{OidcClientCredentials, Pem, Sasl, Security, Token};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
     Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,

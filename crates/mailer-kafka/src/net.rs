@@ -26,6 +26,7 @@ mod nodes;
 mod offers;
 mod produce;
 mod queue;
+mod session;
 mod settings;
 mod single;
 mod transaction_version;

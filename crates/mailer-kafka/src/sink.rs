@@ -8,6 +8,7 @@ use crate::encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithK
 use crate::options::Role;
 use crate::record::OutRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use crate::topics;
 use bytes::BytesMut;
 use mailer_core::{Batch, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
@@ -95,6 +96,13 @@ impl<E> KafkaSink<E> {
     #[must_use]
     pub fn max_in_flight_bytes(mut self, bytes: usize) -> Self {
         self.in_flight = bytes;
+        self
+    }
+
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.connection.security = Some(security);
         self
     }
 

@@ -4,6 +4,7 @@ use super::{Cause, Client, Failure};
 use crate::connection::Connection;
 use crate::net::{Address, Cluster, Settings};
 use crate::options;
+use crate::security::Prepared;
 use mailer_core::{Error, ErrorKind, Result};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ fn unreachable(bootstrap: &str, waited: Duration, last: &Failure) -> Error {
 /// How the network side is to behave, by setters and options.
 fn settings(connection: &Connection) -> Result<Settings> {
     let mut settings = Settings::new(addresses(&connection.bootstrap)?);
+    settings.security = Prepared::new(connection.security()?.as_ref())?;
     settings.client_id = connection.client_id.clone();
     settings.request_timeout = connection.request_timeout;
     settings.connect_timeout = CONNECT.min(connection.request_timeout);

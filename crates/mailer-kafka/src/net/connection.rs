@@ -3,6 +3,7 @@
 use super::dial;
 use super::frame::Frame;
 use super::offers::Offers;
+use super::session::Session;
 use super::wire::Wire;
 use super::{Address, Answer, Api, Produce, Settings, produce};
 use crate::client::Failure;
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub(crate) struct Connection {
     wire: Arc<Wire>,
     offers: Arc<Offers>,
+    session: Arc<Session>,
 }
 
 impl Connection {
@@ -30,8 +32,8 @@ impl Connection {
         dial::open(address, broker, settings).await
     }
 
-    pub(super) fn new(wire: Arc<Wire>, offers: Offers) -> Self {
-        Self { wire, offers: Arc::new(offers) }
+    pub(super) fn new(wire: Arc<Wire>, offers: Offers, session: Session) -> Self {
+        Self { wire, offers: Arc::new(offers), session: Arc::new(session) }
     }
 
     /// The version that `call` uses: the highest both sides know.
@@ -59,14 +61,19 @@ impl Connection {
     /// timeout counts from then.
     pub(crate) async fn send<R: Api>(&self, version: i16, request: &R, held: Duration) -> Result<Answer<R>, Failure> {
         let frame = Frame::of(&self.wire.settings.client_id, version, request)?;
-        self.wire.send(version, frame, held).await
+        self.submit(version, frame, held).await
     }
 
     /// Sends record batches, which are not copied: they go from their buffers to the socket.
     pub(crate) async fn produce(&self, version: i16, request: &Produce<'_>) -> Result<Answer<ProduceRequest>, Failure> {
         let message = produce::message(version, request);
         let frame = Frame::of_pieces::<ProduceRequest>(&self.wire.settings.client_id, version, message)?;
-        self.wire.send(version, frame, Duration::ZERO).await
+        self.submit(version, frame, Duration::ZERO).await
+    }
+
+    async fn submit<R: Api>(&self, version: i16, frame: Frame, held: Duration) -> Result<Answer<R>, Failure> {
+        self.session.renew(&self.wire, &self.offers).await?;
+        self.wire.send(version, frame, held).await
     }
 
     /// False once the socket is lost or given up; it never comes back.

@@ -22,8 +22,8 @@ pub(super) struct Request {
     pub(super) frame: Frame,
     /// How long its answer may take.
     pub(super) limit: Duration,
-    /// Its place among the requests in flight, given back with the answer.
-    pub(super) place: OwnedSemaphorePermit,
+    /// Its place among the requests in flight, given back with the answer; a login has none.
+    pub(super) place: Option<OwnedSemaphorePermit>,
 }
 
 struct Waiting {
@@ -32,7 +32,7 @@ struct Waiting {
     limit: Duration,
     deadline: Instant,
     answer: oneshot::Sender<Result<Bytes, Failure>>,
-    _place: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 struct State {
@@ -173,7 +173,7 @@ mod tests {
     impl Bench {
         fn ask(&self, limit: Duration) -> Result<Pending, Failure> {
             let frame = Frame::of("me", 12, &MetadataRequest::default()).unwrap();
-            let place = Arc::clone(&self.places).try_acquire_owned().unwrap();
+            let place = Some(Arc::clone(&self.places).try_acquire_owned().unwrap());
             self.queue.push(Request { name: "Metadata", frame, limit, place })
         }
     }
