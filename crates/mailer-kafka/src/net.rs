@@ -26,9 +26,15 @@ mod nodes;
 mod offers;
 mod produce;
 mod queue;
+#[cfg(test)]
+mod real;
+#[cfg(test)]
+mod robustness;
 mod session;
 mod settings;
 mod single;
+#[cfg(test)]
+mod stub;
 mod transaction_version;
 mod versions;
 mod wire;

@@ -94,6 +94,9 @@ impl Queue {
         match state.waiting.pop_front() {
             Some(first) if Some(first.id) == number => {
                 state.last_used = Instant::now();
+                if state.waiting.is_empty() {
+                    self.changed.notify_one();
+                }
                 let _ = first.answer.send(Ok(frame));
                 Ok(())
             }
@@ -125,12 +128,11 @@ impl Queue {
     pub(super) async fn overdue(&self, max_idle: Duration) -> Lost {
         loop {
             let (due, reason) = self.next_deadline(max_idle);
+            if due <= Instant::now() {
+                return Lost::new(reason);
+            }
             tokio::select! {
-                () = tokio::time::sleep_until(due) => {
-                    if self.next_deadline(max_idle).0 <= Instant::now() {
-                        return Lost::new(reason);
-                    }
-                }
+                () = tokio::time::sleep_until(due) => {}
                 () = self.changed.notified() => {}
             }
         }

@@ -106,3 +106,75 @@ async fn ask<R: Api>(wire: &Arc<Wire>, offers: &Offers, request: &R) -> Result<R
 fn of_peer(wire: &Wire, failure: Failure) -> Failure {
     Failure { message: format!("{}: {}", wire.peer(), failure.message), ..failure }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::net::stub::{Asked, Reply, Stub};
+    use crate::net::{Connection, Settings};
+    use crate::security::{Prepared, Security};
+    use crate::{Sasl, client::Cause};
+    use kafka_protocol::messages::{
+        ApiKey, DescribeConfigsRequest, DescribeConfigsResponse, SaslAuthenticateResponse, SaslHandshakeResponse,
+    };
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    /// A broker that lets everybody in for `lifetime` ms, or nobody.
+    async fn broker(lifetime: i64, error: i16) -> (Stub, Arc<Settings>) {
+        let script = move |stub: &Stub, asked: &Asked| -> Reply {
+            match asked.key {
+                ApiKey::SaslHandshake => asked.reply(&SaslHandshakeResponse::default()),
+                ApiKey::SaslAuthenticate => {
+                    let answer = SaslAuthenticateResponse::default().with_session_lifetime_ms(lifetime);
+                    asked.reply(&answer.with_error_code(error))
+                }
+                ApiKey::DescribeConfigs => asked.reply(&DescribeConfigsResponse::default()),
+                _ => stub.usual(asked),
+            }
+        };
+        let stub = Stub::start(script).await;
+        let security = Security::plaintext().sasl(Sasl::plain("alice", "secret"));
+        let security = Prepared::new(Some(&security)).unwrap();
+        let settings = Arc::new(Settings { security, ..stub.settings() });
+        (stub, settings)
+    }
+
+    #[tokio::test]
+    async fn a_login_is_repeated_before_its_session_ends_with_nothing_else_in_between() {
+        let (stub, settings) = broker(100, 0).await;
+        let connection = Connection::open(&stub.address, None, &settings).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while stub.seen(ApiKey::SaslHandshake).len() < 4 {
+            assert!(Instant::now() < deadline);
+            let ask = || async { connection.call(&DescribeConfigsRequest::default()).await.unwrap() };
+            tokio::join!(ask(), ask(), ask());
+        }
+        let keys: Vec<ApiKey> = stub.all().iter().map(|asked| asked.key).collect();
+        for (at, key) in keys.iter().enumerate().filter(|(_, key)| **key == ApiKey::SaslHandshake) {
+            assert_eq!(
+                keys.get(at + 1).unwrap_or(&ApiKey::SaslAuthenticate),
+                &ApiKey::SaslAuthenticate,
+                "after {key:?}"
+            );
+        }
+        assert_eq!(stub.connections(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_session_without_an_end_is_never_renewed() {
+        let (stub, settings) = broker(0, 0).await;
+        let connection = Connection::open(&stub.address, None, &settings).await.unwrap();
+        connection.call(&DescribeConfigsRequest::default()).await.unwrap();
+        assert_eq!(stub.seen(ApiKey::SaslHandshake).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_refused_login_names_the_broker_and_ends_the_attempt() {
+        let (stub, settings) = broker(0, 58).await;
+        let failure = Connection::open(&stub.address, Some(3), &settings).await.err().unwrap();
+        assert_eq!(failure.cause, Cause::Denied);
+        assert!(failure.message.starts_with("broker 3 (127.0.0.1:"), "{failure}");
+        assert!(failure.message.contains("alice") && !failure.message.contains("secret"), "{failure}");
+    }
+}

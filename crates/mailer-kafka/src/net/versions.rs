@@ -20,8 +20,8 @@ pub(crate) trait Api: Request {
 macro_rules! apis {
     ($($request:ident $name:literal $range:expr, $($quiet:ident)? ;)*) => {
         #[cfg(test)]
-        const TABLE: &[(&str, RangeInclusive<i16>, kafka_protocol::protocol::VersionRange)] =
-            &[$(($name, $range, <m::$request as kafka_protocol::protocol::Message>::VERSIONS)),*];
+        const TABLE: &[(&str, i16, RangeInclusive<i16>, kafka_protocol::protocol::VersionRange)] =
+            &[$(($name, m::$request::KEY, $range, <m::$request as kafka_protocol::protocol::Message>::VERSIONS)),*];
         $(
         impl Api for m::$request {
             const NAME: &'static str = $name;
@@ -78,13 +78,19 @@ apis! {
     EndTxnRequest "EndTxn" 0..=5,;
 }
 
+/// Every request's key and versions.
+#[cfg(test)]
+pub(super) fn keys() -> impl Iterator<Item = (i16, RangeInclusive<i16>)> {
+    TABLE.iter().map(|(_, key, range, _)| (*key, range.clone()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_table_stays_within_what_the_messages_can_say() {
-        for (name, ours, theirs) in TABLE {
+        for (name, _, ours, theirs) in TABLE {
             assert!(theirs.min <= *ours.start() && *ours.end() <= theirs.max && !ours.is_empty(), "{name}");
         }
         assert!(TABLE.len() > 10);

@@ -24,14 +24,14 @@ impl Certificates {
         fs::write(certificates.authority(), trusted.pem())?;
         fs::write(certificates.other_authority(), stranger.pem())?;
         let here = ["localhost", "127.0.0.1", "::1"].as_slice();
-        certificates.broker("broker", here, &trusted, |_| {})?;
-        certificates.broker("other-name", &["elsewhere.example"], &trusted, |_| {})?;
-        certificates.broker("expired", here, &trusted, |params| {
+        certificates.write_broker("broker", here, &trusted, |_| {})?;
+        certificates.write_broker("other-name", &["elsewhere.example"], &trusted, |_| {})?;
+        certificates.write_broker("expired", here, &trusted, |params| {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2021, 1, 1);
         })?;
-        certificates.client("client", &trusted)?;
-        certificates.client("stranger", &stranger)?;
+        certificates.write_client("client", &trusted)?;
+        certificates.write_client("stranger", &stranger)?;
         Ok(certificates)
     }
 
@@ -64,7 +64,7 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    fn broker(
+    fn write_broker(
         &self,
         name: &str,
         hosts: &[&str],
@@ -79,7 +79,7 @@ impl Certificates {
         Ok(())
     }
 
-    fn client(&self, name: &str, authority: &Authority) -> Result<()> {
+    fn write_client(&self, name: &str, authority: &Authority) -> Result<()> {
         let key = KeyPair::generate()?;
         let certificate = params(name, &[], ExtendedKeyUsagePurpose::ClientAuth)?.signed_by(&key, authority)?;
         fs::write(self.file(&format!("{name}.pem")), certificate.pem())?;
