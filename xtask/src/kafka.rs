@@ -19,6 +19,7 @@
 //! ```
 
 mod broker;
+mod cluster;
 mod command;
 mod instance;
 mod jars;
@@ -27,6 +28,7 @@ mod secured;
 mod tools;
 
 pub use broker::{Broker, BrokerOptions};
+pub use cluster::{Cluster, ClusterOptions};
 pub use command::{Action, UpOptions, run};
 pub use jars::jars;
 pub use secured::{Certificates, Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};

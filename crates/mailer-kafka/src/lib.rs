@@ -33,6 +33,7 @@
 mod client;
 mod connection;
 mod encode;
+mod net;
 mod options;
 mod partitioner;
 mod record;

@@ -27,11 +27,9 @@ pub use pem::Pem;
 pub use sasl::Sasl;
 pub use token::Token;
 
-#[expect(unused_imports, reason = "the connection layer that uses them is merged next")]
 pub(crate) use exchange::{Exchange, Step};
-#[expect(unused_imports, reason = "the connection layer that uses them is merged next")]
 pub(crate) use prepared::{Prepared, renew_after};
-#[expect(unused_imports, reason = "the connection layer that uses them is merged next")]
+#[cfg(test)]
 pub(crate) use stream::Stream;
 
 use mailer_core::{Error, Result};

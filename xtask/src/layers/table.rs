@@ -16,9 +16,9 @@ pub(super) struct Wrapper {
     pub(super) rule: &'static str,
 }
 
-/// What the tests of any crate may use: contracts, and what runs in memory. Never the engine or a connector, which
-/// would turn the arrows round.
-pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS];
+/// What the tests of any crate may use: contracts, what runs in memory, and xtask, which starts real brokers. Never the
+/// engine or a connector, which would turn the arrows round.
+pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS, XTASK];
 
 const CORE: &str = "mailer-core";
 const STATE: &str = "mailer-state";

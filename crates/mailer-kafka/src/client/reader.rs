@@ -62,7 +62,8 @@ impl Client {
             false => IsolationLevel::ReadUncommitted,
         };
         let mut builder = self
-            .kafka
+            .krafka()
+            .await?
             .consumer_without_group()
             .isolation_level(isolation)
             .auto_offset_reset(AutoOffsetReset::None)

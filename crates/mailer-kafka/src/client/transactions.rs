@@ -24,7 +24,7 @@ impl Client {
         settings: &WriterSettings,
     ) -> Result<Transactions, Failure> {
         let builder = settings
-            .apply(self.kafka.producer())
+            .apply(self.krafka().await?.producer())
             .transaction_timeout(timeout)
             .max_block(timeout)
             .delivery_timeout(timeout.max(self.request_timeout + Duration::from_secs(1)));

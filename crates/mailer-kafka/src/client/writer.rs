@@ -85,7 +85,7 @@ pub(crate) struct Delivery(DeliveryHandle);
 
 impl Client {
     pub(crate) async fn writer(&self, settings: &WriterSettings) -> Result<Writer, Failure> {
-        let mut builder = settings.apply(self.kafka.producer());
+        let mut builder = settings.apply(self.krafka().await?.producer());
         if let Some(timeout) = settings.delivery_timeout {
             builder = builder.delivery_timeout(timeout);
         }
