@@ -48,7 +48,8 @@ impl Client {
         let hello = SaslHandshakeRequest::default().with_mechanism(StrBytes::from_static_str(exchange.mechanism()));
         let answer = self.call(1, &hello).await?;
         if answer.error_code != 0 {
-            return Err(exchange.unsupported(&answer.mechanisms));
+            let enabled: Vec<&str> = answer.mechanisms.iter().map(|name| &**name).collect();
+            return Err(exchange.unsupported(&enabled));
         }
         loop {
             let answer = self.call(2, &SaslAuthenticateRequest::default().with_auth_bytes(bytes)).await?;
