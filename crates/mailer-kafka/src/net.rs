@@ -46,8 +46,9 @@ pub(crate) use cluster::Cluster;
 pub(crate) use connection::Connection;
 pub(crate) use coordinator::CoordinatorOf;
 pub(crate) use metadata::{Broker, Leader};
-pub(crate) use offers::Offers;
+#[cfg_attr(not(test), expect(unused_imports, reason = "the sinks move here next"))]
 pub(crate) use produce::{Batches, Produce};
 pub(crate) use settings::Settings;
-pub(crate) use transaction_version::{Decision, TransactionVersion};
+#[cfg_attr(not(test), expect(unused_imports, reason = "the sinks move here next"))]
+pub(crate) use transaction_version::TransactionVersion;
 pub(crate) use versions::Api;

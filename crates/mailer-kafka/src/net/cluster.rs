@@ -39,10 +39,6 @@ impl Cluster {
         Ok(cluster)
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
-    }
-
     /// The connection to a broker that all share: for short questions.
     pub(crate) async fn connection(&self, broker: i32) -> Result<Connection, Failure> {
         self.node(broker).await?.shared().await
@@ -114,16 +110,6 @@ impl Cluster {
             Some(Err(failure)) => Err(failure),
             None => Err(Failure::new(Cause::Retriable, format!("the broker's answer leaves topic \"{name}\" out"))),
         }
-    }
-
-    /// How many partitions a topic has, as last told: enough to choose one. Asks when nothing is known.
-    pub(crate) async fn partitions(&self, topic: &str) -> Result<usize, Failure> {
-        let known = self.metadata().topic(topic);
-        if let Some(Ok(known)) = known {
-            return Ok(known.partitions.len());
-        }
-        let missing = || Failure::new(Cause::Missing, format!("topic \"{topic}\" does not exist"));
-        self.topic(topic).await?.map(|topic| topic.partitions.len()).ok_or_else(missing)
     }
 
     /// Who leads a partition, from the cache; asks when it is not there or was told to be wrong. A partition between two leaders

@@ -3,9 +3,10 @@
 use super::dial;
 use super::frame::Frame;
 use super::offers::Offers;
+use super::produce::{self, Produce};
 use super::session::Session;
 use super::wire::Wire;
-use super::{Address, Answer, Api, Produce, Settings, produce};
+use super::{Address, Answer, Api, Settings};
 use crate::client::Failure;
 use kafka_protocol::messages::ProduceRequest;
 use std::sync::Arc;

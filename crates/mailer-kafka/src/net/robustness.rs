@@ -1,12 +1,12 @@
 //! What a connection and a cluster do when brokers do not behave: each test is one fault.
 
 use super::stub::{Asked, Reply, Stub, offers};
-use super::{Address, Cluster, Connection, CoordinatorOf, Leader, Settings};
+use super::{Address, Batches, Cluster, Connection, CoordinatorOf, Leader, Produce, Settings};
 use crate::client::{Cause, Failure};
 use bytes::Bytes;
 use kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, DescribeConfigsRequest, DescribeConfigsResponse, FindCoordinatorResponse,
-    MetadataRequest, OffsetCommitRequest, OffsetCommitResponse,
+    MetadataRequest, OffsetCommitRequest, OffsetCommitResponse, ProduceRequest, ProduceResponse,
 };
 use kafka_protocol::protocol::Decodable;
 use std::sync::Arc;
@@ -142,6 +142,33 @@ async fn answers_that_nobody_waits_for_disturb_no_others() {
         ask(&connection).await.unwrap();
     }
     assert_eq!((stub.seen(ApiKey::DescribeConfigs).len(), stub.connections()), (40, 1));
+}
+
+#[tokio::test]
+async fn batches_arrive_as_they_were_and_in_order() {
+    let stub = Stub::start(|stub, asked| match asked.key {
+        ApiKey::Produce => asked.reply(&ProduceResponse::default()),
+        _ => stub.usual(asked),
+    })
+    .await;
+    let connection = Connection::open(&stub.address, None, &Arc::new(stub.settings())).await.unwrap();
+    let mut answers = Vec::new();
+    for size in [1, 70_000, 3 << 20] {
+        let pieces = vec![Bytes::from(vec![1; size]), Bytes::from(vec![2; 61])];
+        let topics = vec![("t", vec![Batches { partition: 3, pieces }])];
+        let request = Produce { transactional_id: None, timeout: MOMENT, topics };
+        answers.push(connection.produce(12, &request).await.unwrap());
+    }
+    for answer in answers {
+        answer.wait().await.unwrap();
+    }
+    let sizes = stub.seen(ApiKey::Produce).into_iter().map(|asked| {
+        let mut read = ProduceRequest::decode(&mut asked.body.clone(), asked.version).unwrap();
+        let batch = read.topic_data.remove(0).partition_data.remove(0).records.unwrap();
+        assert_eq!(batch[batch.len() - 61..], [2; 61]);
+        batch.len() - 61
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [1, 70_000, 3 << 20]);
 }
 
 #[tokio::test]

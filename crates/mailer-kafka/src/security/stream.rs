@@ -22,16 +22,6 @@ pub(crate) enum Stream {
     },
 }
 
-impl Stream {
-    /// The socket below, for its options and addresses.
-    pub(crate) fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls { stream, .. } => stream.get_ref().0,
-        }
-    }
-}
-
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
