@@ -125,6 +125,6 @@ mod tests {
         }
         connection.set("linger.ms", "5");
         let shown = format!("{connection:?}");
-        assert!(!shown.contains("hunter2") && shown.contains("linger.ms: \"5\""), "{shown}");
+        assert!(!shown.contains("hunter2") && shown.contains("\"linger.ms\": \"5\""), "{shown}");
     }
 }

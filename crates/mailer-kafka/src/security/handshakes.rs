@@ -6,7 +6,7 @@ use super::tls::Tls;
 use super::{Pem, TlsSettings};
 use crate::client::{Cause, Failure};
 use mailer_core::ErrorKind;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
@@ -19,7 +19,12 @@ use tokio_rustls::client::TlsStream;
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
 fn authority() -> Authority {
+    authority_named("Test CA")
+}
+
+fn authority_named(name: &str) -> Authority {
     let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
@@ -92,9 +97,12 @@ async fn a_certificate_for_the_host_of_a_trusted_authority_is_taken() {
 
 #[tokio::test]
 async fn an_unknown_authority_is_refused_with_the_setting_that_names_it() {
-    let shown = issued(&authority(), "localhost", |_| {});
+    let shown = issued(&authority_named("a stranger"), "localhost", |_| {});
     let error = refused(&trusting(&authority()), acceptor(&shown, None)).await;
-    assert!(error.contains("`ca_file`"), "{error}");
+    assert!(error.contains("not trusted") && error.contains("`ca_file`"), "{error}");
+    let renewed = issued(&authority(), "localhost", |_| {});
+    let error = refused(&trusting(&authority()), acceptor(&renewed, None)).await;
+    assert!(error.contains("another key") && error.contains("`ca_file`"), "{error}");
     // No check of the name is still a check of the authority.
     let lax = TlsSettings { skip_hostname_check: true, ..trusting(&authority()) };
     assert!(refused(&lax, acceptor(&shown, None)).await.contains("`ca_file`"));
@@ -129,7 +137,7 @@ async fn dates_are_checked_even_where_names_are_not() {
 
 #[tokio::test]
 async fn a_demanded_client_certificate_must_be_there_and_be_trusted() {
-    let (ca, stranger) = (authority(), authority());
+    let (ca, stranger, namesake) = (authority(), authority_named("a stranger"), authority());
     let shown = issued(&ca, "localhost", |_| {});
     let with = |(chain, key): (String, String)| TlsSettings {
         client: Some((Pem::text(chain), Pem::text(key))),
@@ -138,8 +146,11 @@ async fn a_demanded_client_certificate_must_be_there_and_be_trusted() {
     let error = first_read(&trusting(&ca), acceptor(&shown, Some(&ca))).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
     assert!(error.to_string().contains("`client_certificate`"), "{error}");
-    let error = first_read(&with(issued(&stranger, "mailer", |_| {})), acceptor(&shown, Some(&ca))).await.unwrap_err();
-    assert!(error.to_string().contains("refuses our client certificate"), "{error}");
+    for other in [stranger, namesake] {
+        let theirs = with(issued(&other, "mailer", |_| {}));
+        let error = first_read(&theirs, acceptor(&shown, Some(&ca))).await.unwrap_err();
+        assert!(error.to_string().contains("refuses our client certificate"), "{error}");
+    }
     let ours = with(issued(&ca, "mailer", |_| {}));
     assert_eq!(first_read(&ours, acceptor(&shown, Some(&ca))).await.unwrap(), b'k');
 }
@@ -202,7 +213,7 @@ async fn a_token_endpoint_is_asked_over_tls() {
 
 #[tokio::test]
 async fn a_token_endpoint_that_cannot_be_trusted_or_reached_is_named() {
-    let shown = issued(&authority(), "localhost", |_| {});
+    let shown = issued(&authority_named("a stranger"), "localhost", |_| {});
     let (port, _serving) = https(acceptor(&shown, None), "").await;
     let endpoint = Endpoint::parse(&format!("https://localhost:{port}/")).unwrap();
     let authorities = [Pem::text(authority().pem())];

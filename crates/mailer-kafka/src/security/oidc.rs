@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use mailer_core::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
@@ -30,7 +31,7 @@ const TOLD: usize = 300;
 /// all connections share it. While the provider is away, the old token serves until it ends.
 #[derive(Clone, Debug)]
 pub struct OidcClientCredentials {
-    url: String,
+    url: Url,
     client_id: String,
     client_secret: Secret,
     scope: Option<String>,
@@ -43,7 +44,7 @@ impl OidcClientCredentials {
     /// `url` is that of the token endpoint: `https://…`, or `http://…` where nobody listens.
     pub fn new(url: impl Into<String>, client_id: impl Into<String>, client_secret: impl Into<String>) -> Self {
         Self {
-            url: url.into(),
+            url: Url(url.into()),
             client_id: client_id.into(),
             client_secret: Secret::new(client_secret),
             scope: None,
@@ -94,7 +95,7 @@ impl OidcClientCredentials {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        Endpoint::parse(&self.url)?;
+        Endpoint::parse(&self.url.0)?;
         if self.client_id.is_empty() || self.client_secret.is_empty() {
             return Err(Error::invalid_plan(
                 "a token endpoint needs a client id and a client secret that are not empty",
@@ -120,6 +121,19 @@ impl OidcClientCredentials {
         let basic = self.authorization();
         let basic = basic.reveal().trim_start_matches("Basic ");
         Secret::new(basic).scrub(&said).chars().take(TOLD).collect()
+    }
+}
+
+/// As it was given; shown without what may be secret in it.
+#[derive(Clone)]
+struct Url(String);
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Endpoint::parse(&self.0) {
+            Ok(endpoint) => write!(f, "{endpoint}"),
+            Err(_) => f.write_str("(no URL)"),
+        }
     }
 }
 
@@ -156,7 +170,7 @@ impl Provider {
     }
 
     pub(super) async fn fetch(&self) -> Result<Token> {
-        let endpoint = Endpoint::parse(&self.0.url)?;
+        let endpoint = Endpoint::parse(&self.0.url.0)?;
         warn_of_open_secret(&endpoint);
         let answer = endpoint.post(&self.0.authorization(), self.0.form(), &self.0.authorities).await?;
         self.token(&answer).map_err(|error| error.context(&endpoint))
@@ -274,7 +288,7 @@ mod tests {
             assert!(error.kind() == kind && error.message().contains(part), "{error:?}");
             assert!(!error.message().contains("hunter2"), "{error}");
         }
-        let echoed = credentials().scrub(&credentials().authorization().reveal());
+        let echoed = credentials().scrub(credentials().authorization().reveal());
         assert_eq!(echoed, "Basic (secret)");
     }
 
@@ -285,6 +299,9 @@ mod tests {
         assert!(OidcClientCredentials::new("https://id/token", "i", "").check().is_err());
         assert!(OidcClientCredentials::new("id/token", "i", "s").check().is_err());
         assert!(credentials().extension("auth", "x").check().is_err());
-        assert!(!format!("{:?}", credentials()).contains("hunter2"));
+        for url in ["https://id/token?key=hunter2", "https://u:hunter2@id/token", "hunter2"] {
+            let shown = format!("{:?}", OidcClientCredentials::new(url, "mailer", "hunter2"));
+            assert!(!shown.contains("hunter2") && shown.contains("mailer"), "{shown}");
+        }
     }
 }

@@ -64,6 +64,9 @@ fn of_certificate(error: &CertificateError, handshake: &Handshake<'_>) -> String
         E::UnknownIssuer => "the broker's certificate is of an authority that is not trusted: name it with `ca_file` \
                              (`ssl.ca.location`), or check who answers at this address"
             .into(),
+        E::BadSignature => "the broker's certificate was not signed by the trusted authority of that name, but with another \
+                            key: the authority was made anew, name its new certificate with `ca_file` (`ssl.ca.location`)"
+            .into(),
         E::Expired | E::ExpiredContext { .. } => {
             format!("the broker's certificate has expired ({error}): renew it, or set this machine's clock right")
         }
@@ -114,6 +117,7 @@ fn of_alert(alert: AlertDescription, shows_certificate: bool) -> (Cause, String)
         | A::CertificateExpired
         | A::CertificateUnknown
         | A::UnknownCA
+        | A::DecryptError
         | A::AccessDenied
             if shows_certificate =>
         {
