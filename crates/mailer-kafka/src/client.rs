@@ -24,7 +24,6 @@ pub(crate) use writer::WriterSettings;
 
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OnceCell;
 
 /// The name of a partition across the seam.
 pub(crate) type Place<'a> = (&'a str, i32);
@@ -82,9 +81,6 @@ pub(crate) struct Client {
     cluster: Arc<crate::net::Cluster>,
     bootstrap: String,
     request_timeout: Duration,
-    /// How to connect the old client, and the old client once it was needed.
-    old: crate::connection::Connection,
-    krafka: OnceCell<::krafka::Kafka>,
 }
 
 impl Client {

@@ -31,7 +31,6 @@
 //! and knows no client library; tokio runs on two threads of its own (`runtime`), and the data path meets it only at bounded
 //! queues. Records are unpacked and decoded on the worker's thread, straight from the response they came in.
 
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the sinks move onto it next"))]
 mod batch;
 mod client;
 mod connection;
@@ -44,6 +43,7 @@ mod options;
 mod partitioner;
 mod record;
 mod runtime;
+mod security;
 mod sink;
 mod source;
 mod topics;
@@ -51,6 +51,7 @@ mod transactional;
 
 pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
 pub use record::{Headers, KafkaRecord, OutRecord};
+pub use security::{OidcClientCredentials, Pem, Sasl, Security, Token};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
     Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, RecordRef, Start, Text,

@@ -26,8 +26,15 @@ mod nodes;
 mod offers;
 mod produce;
 mod queue;
+#[cfg(test)]
+mod real;
+#[cfg(test)]
+mod robustness;
+mod session;
 mod settings;
 mod single;
+#[cfg(test)]
+mod stub;
 mod transaction_version;
 mod versions;
 mod wire;
@@ -39,8 +46,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use connection::Connection;
 pub(crate) use coordinator::CoordinatorOf;
 pub(crate) use metadata::{Broker, Leader};
-pub(crate) use offers::Offers;
 pub(crate) use produce::{Batches, Produce};
 pub(crate) use settings::Settings;
-pub(crate) use transaction_version::{Decision, TransactionVersion};
+pub(crate) use transaction_version::TransactionVersion;
 pub(crate) use versions::Api;

@@ -10,6 +10,7 @@ use crate::options::Role;
 use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use crate::topics;
 use crate::transactional::poison;
 use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
@@ -94,6 +95,13 @@ impl<E> KafkaSink<E> {
     #[must_use]
     pub fn max_in_flight_bytes(mut self, bytes: usize) -> Self {
         self.in_flight = bytes;
+        self
+    }
+
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.connection.security = Some(security);
         self
     }
 

@@ -27,6 +27,7 @@ use crate::connection::Connection;
 use crate::options::{self, Role};
 use crate::record::KafkaRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
 use request::FetchSettings;
 use serde::de::DeserializeOwned;
@@ -205,7 +206,14 @@ impl<D: Decode> KafkaSource<D> {
         self
     }
 
-    /// Passes a Kafka property through, e.g. `security.protocol`. Unknown names, and names a setter owns, are refused
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.settings.connection.security = Some(security);
+        self
+    }
+
+    /// Passes a Kafka property through, e.g. `fetch.min.bytes`. Unknown names, and names a setter owns, are refused
     /// when the job starts.
     #[must_use]
     pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {

@@ -25,6 +25,7 @@ use crate::encode::{AsBytes, AsJson, Custom, Encode, Unformatted, WithKey};
 use crate::options::Role;
 use crate::record::OutRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use claim::Claim;
 use limits::WatchedLimits;
 use mailer_core::{ExactlyOnceSink, OwnerEpoch, Publisher, Record, RecordedTarget, Result, StagerContext, TargetName};
@@ -116,6 +117,13 @@ impl<E> TransactionalKafkaSink<E> {
     #[must_use]
     pub fn transaction_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.connection.security = Some(security);
         self
     }
 

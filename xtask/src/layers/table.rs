@@ -16,9 +16,9 @@ pub(super) struct Wrapper {
     pub(super) rule: &'static str,
 }
 
-/// What the tests of any crate may use: contracts, and what runs in memory. Never the engine or a connector, which
-/// would turn the arrows round.
-pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS];
+/// What the tests of any crate may use: contracts, what runs in memory, and xtask, which starts real brokers. Never the
+/// engine or a connector, which would turn the arrows round.
+pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS, XTASK];
 
 const CORE: &str = "mailer-core";
 const STATE: &str = "mailer-state";
@@ -29,6 +29,7 @@ const PLANNER: &str = "mailer-planner";
 const OPERATORS: &str = "mailer-operators";
 const RUNTIME: &str = "mailer-runtime";
 const KAFKA: &str = "mailer-kafka";
+const XTASK: &str = "xtask";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -49,7 +50,7 @@ pub(super) const CRATES: &[Crate] = &[
     row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
-    row("xtask", &[], "xtask builds when nothing else does"),
+    row(XTASK, &[], "xtask builds when nothing else does"),
     top("mailer-examples"),
     top(INTEGRATION_TESTS),
 ];

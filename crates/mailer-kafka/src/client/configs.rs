@@ -14,14 +14,14 @@ const BROKER: i8 = 4;
 impl Client {
     /// Some settings of a topic; those the broker does not tell are absent.
     pub(crate) async fn topic_settings(&self, topic: &str, keys: &[&str]) -> Result<HashMap<String, String>, Failure> {
-        retry::within(self.request_timeout, || async { settings(&self.cluster.any().await?, TOPIC, topic, keys).await })
+        retry::within(self.request_timeout, || async { settings(&self.net().any().await?, TOPIC, topic, keys).await })
             .await
     }
 
     /// Some settings of a broker, which only itself knows.
     pub(crate) async fn broker_settings(&self, broker: i32, keys: &[&str]) -> Result<HashMap<String, String>, Failure> {
         retry::within(self.request_timeout, || async {
-            settings(&self.cluster.connection(broker).await?, BROKER, &broker.to_string(), keys).await
+            settings(&self.net().connection(broker).await?, BROKER, &broker.to_string(), keys).await
         })
         .await
     }

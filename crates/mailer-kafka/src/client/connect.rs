@@ -4,6 +4,7 @@ use super::{Cause, Client, Failure};
 use crate::connection::Connection;
 use crate::net::{Address, Cluster, Settings};
 use crate::options;
+use crate::security::Prepared;
 use mailer_core::{Error, ErrorKind, Result};
 use std::time::Duration;
 
@@ -14,18 +15,11 @@ impl Client {
     /// Connects, trying again until the request timeout has passed: a broker may be starting.
     pub(crate) async fn connect(connection: &Connection) -> Result<Self> {
         let Connection { bootstrap, request_timeout, .. } = connection;
-        drop(super::krafka::builder(connection)?);
         let cluster = Cluster::connect(settings(connection)?).await.map_err(|failure| match failure.cause {
             Cause::Retriable => unreachable(bootstrap, *request_timeout, &failure),
             _ => failure.into_error(format_args!("connecting to Kafka at {bootstrap}")),
         })?;
-        Ok(Self {
-            cluster,
-            bootstrap: bootstrap.clone(),
-            request_timeout: *request_timeout,
-            old: connection.clone(),
-            krafka: tokio::sync::OnceCell::new(),
-        })
+        Ok(Self { cluster, bootstrap: bootstrap.clone(), request_timeout: *request_timeout })
     }
 
     pub(crate) fn bootstrap(&self) -> &str {
@@ -50,6 +44,7 @@ fn unreachable(bootstrap: &str, waited: Duration, last: &Failure) -> Error {
 /// How the network side is to behave, by setters and options.
 fn settings(connection: &Connection) -> Result<Settings> {
     let mut settings = Settings::new(addresses(&connection.bootstrap)?);
+    settings.security = Prepared::new(connection.security()?.as_ref())?;
     settings.client_id = connection.client_id.clone();
     settings.request_timeout = connection.request_timeout;
     settings.connect_timeout = CONNECT.min(connection.request_timeout);

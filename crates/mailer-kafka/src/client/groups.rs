@@ -53,8 +53,8 @@ impl Client {
     }
 
     async fn coordinator(&self, group: &str) -> Result<Connection, Failure> {
-        let broker = self.cluster.coordinator(CoordinatorOf::Group(group)).await?;
-        self.cluster.connection(broker).await
+        let broker = self.net().coordinator(CoordinatorOf::Group(group)).await?;
+        self.net().connection(broker).await
     }
 }
 

@@ -65,7 +65,7 @@ impl Client {
         let _ = tokio::time::timeout(timeout, async {
             let mut backoff = Backoff::new();
             loop {
-                answers.extend(ask_leaders(&self.cluster, &open, at).await);
+                answers.extend(ask_leaders(self.net(), &open, at).await);
                 open.retain(|place| answers.get(place).is_some_and(may_change));
                 if open.is_empty() {
                     return;
@@ -79,7 +79,7 @@ impl Client {
 
     /// Where the log of a leader epoch ends; `None` where the broker cannot say.
     pub(crate) async fn end_of_epoch(&self, place: Place<'_>, epoch: i32) -> Result<Option<i64>, Failure> {
-        let answer = retry::within(self.request_timeout, || end_of_epoch(&self.cluster, place, epoch)).await;
+        let answer = retry::within(self.request_timeout, || end_of_epoch(self.net(), place, epoch)).await;
         match answer {
             Err(failure) if failure.cause == Cause::Unsupported => Ok(None),
             answer => answer,

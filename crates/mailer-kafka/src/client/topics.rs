@@ -9,20 +9,14 @@ use kafka_protocol::protocol::StrBytes;
 impl Client {
     /// The topic as it is now, or `None`.
     pub(crate) async fn topic(&self, name: &str) -> Result<Option<Topic>, Failure> {
-        retry::within(self.request_timeout, || self.cluster.topic(name)).await
-    }
-
-    /// Fetches anew what producers and readers of this client route by. They keep it for minutes.
-    pub(crate) async fn refresh(&self) -> Result<(), Failure> {
-        self.cluster.refresh().await?;
-        self.refresh_krafka().await
+        retry::within(self.request_timeout, || self.net().topic(name)).await
     }
 
     /// The cluster's id and brokers.
     pub(crate) async fn cluster(&self) -> Result<Cluster, Failure> {
-        retry::within(self.request_timeout, || self.cluster.refresh()).await?;
-        let brokers = self.cluster.brokers().iter().map(|broker| broker.id).collect();
-        Ok(Cluster { id: self.cluster.id(), brokers })
+        retry::within(self.request_timeout, || self.net().refresh()).await?;
+        let brokers = self.net().brokers().iter().map(|broker| broker.id).collect();
+        Ok(Cluster { id: self.net().id(), brokers })
     }
 
     /// Creates a topic. After an answer that was lost, a second attempt may find its own topic: `Cause::Exists`.
@@ -31,16 +25,17 @@ impl Client {
     }
 
     async fn create_once(&self, topic: &NewTopic) -> Result<(), Failure> {
-        let connection = self.cluster.controller().await?;
+        let connection = self.net().controller().await?;
         let timeout = i32::try_from(self.request_timeout.as_millis()).unwrap_or(i32::MAX);
         let request = CreateTopicsRequest::default().with_topics(vec![creatable(topic)]).with_timeout_ms(timeout);
         let response = connection.call(&request).await?;
         let doing = format!("creating topic \"{}\" at {}", topic.name, connection.peer());
         let Some(told) = response.topics.first() else { return Err(Failure::unanswered(doing)) };
-        if told.error_code == ResponseError::NotController.code() {
-            self.cluster.refresh().await?;
+        let created = Failure::unless_ok(told.error_code, told.error_message.as_deref(), doing);
+        if created.as_ref().is_err_and(|failure| failure.is(ResponseError::NotController)) {
+            self.net().refresh().await?;
         }
-        Failure::unless_ok(told.error_code, told.error_message.as_deref(), doing)
+        created
     }
 }
 

@@ -39,10 +39,6 @@ impl Cluster {
         Ok(cluster)
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
-    }
-
     /// The connection to a broker that all share: for short questions.
     pub(crate) async fn connection(&self, broker: i32) -> Result<Connection, Failure> {
         self.node(broker).await?.shared().await
@@ -66,11 +62,16 @@ impl Cluster {
         self.metadata().brokers.get(&id).cloned()
     }
 
-    /// A shared connection to any broker that answers; the bootstrap servers when no known one does.
+    /// A shared connection to any broker: one that is there already, so that nobody waits for a broker that is gone; else the
+    /// first broker, or bootstrap server, that answers.
     pub(crate) async fn any(&self) -> Result<Connection, Failure> {
+        let nodes: Vec<Arc<Node>> = self.brokers().iter().map(|broker| self.nodes.node(broker)).collect();
+        if let Some(ready) = nodes.iter().find_map(|node| node.ready()) {
+            return Ok(ready);
+        }
         let mut last = Failure::new(Cause::Retriable, "the cluster has no brokers");
-        for broker in self.brokers() {
-            match self.nodes.node(&broker).shared().await {
+        for node in nodes {
+            match node.shared().await {
                 Err(failure) if failure.cause == Cause::Retriable => last = failure,
                 reached => return reached,
             }
@@ -114,16 +115,6 @@ impl Cluster {
             Some(Err(failure)) => Err(failure),
             None => Err(Failure::new(Cause::Retriable, format!("the broker's answer leaves topic \"{name}\" out"))),
         }
-    }
-
-    /// How many partitions a topic has, as last told: enough to choose one. Asks when nothing is known.
-    pub(crate) async fn partitions(&self, topic: &str) -> Result<usize, Failure> {
-        let known = self.metadata().topic(topic);
-        if let Some(Ok(known)) = known {
-            return Ok(known.partitions.len());
-        }
-        let missing = || Failure::new(Cause::Missing, format!("topic \"{topic}\" does not exist"));
-        self.topic(topic).await?.map(|topic| topic.partitions.len()).ok_or_else(missing)
     }
 
     /// Who leads a partition, from the cache; asks when it is not there or was told to be wrong. A partition between two leaders

@@ -3,8 +3,10 @@
 use super::dial;
 use super::frame::Frame;
 use super::offers::Offers;
+use super::produce::{self, Produce};
+use super::session::Session;
 use super::wire::Wire;
-use super::{Address, Answer, Api, Produce, Settings, produce};
+use super::{Address, Answer, Api, Settings};
 use crate::client::Failure;
 use kafka_protocol::messages::ProduceRequest;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use std::time::Duration;
 pub(crate) struct Connection {
     wire: Arc<Wire>,
     offers: Arc<Offers>,
+    session: Arc<Session>,
 }
 
 impl Connection {
@@ -30,8 +33,8 @@ impl Connection {
         dial::open(address, broker, settings).await
     }
 
-    pub(super) fn new(wire: Arc<Wire>, offers: Offers) -> Self {
-        Self { wire, offers: Arc::new(offers) }
+    pub(super) fn new(wire: Arc<Wire>, offers: Offers, session: Session) -> Self {
+        Self { wire, offers: Arc::new(offers), session: Arc::new(session) }
     }
 
     /// The version that `call` uses: the highest both sides know.
@@ -59,14 +62,19 @@ impl Connection {
     /// timeout counts from then.
     pub(crate) async fn send<R: Api>(&self, version: i16, request: &R, held: Duration) -> Result<Answer<R>, Failure> {
         let frame = Frame::of(&self.wire.settings.client_id, version, request)?;
-        self.wire.send(version, frame, held).await
+        self.submit(version, frame, held).await
     }
 
     /// Sends record batches, which are not copied: they go from their buffers to the socket.
     pub(crate) async fn produce(&self, version: i16, request: &Produce<'_>) -> Result<Answer<ProduceRequest>, Failure> {
         let message = produce::message(version, request);
         let frame = Frame::of_pieces::<ProduceRequest>(&self.wire.settings.client_id, version, message)?;
-        self.wire.send(version, frame, Duration::ZERO).await
+        self.submit(version, frame, Duration::ZERO).await
+    }
+
+    async fn submit<R: Api>(&self, version: i16, frame: Frame, held: Duration) -> Result<Answer<R>, Failure> {
+        self.session.renew(&self.wire, &self.offers).await?;
+        self.wire.send(version, frame, held).await
     }
 
     /// False once the socket is lost or given up; it never comes back.

@@ -1,7 +1,9 @@
 //! From an address to a connection that is ready: TCP, versions, login.
 
 use super::frame::{self, Frame};
+use super::lost::Sign;
 use super::offers::{self, Offers};
+use super::session::Session;
 use super::wire::Wire;
 use super::{Address, Api, Connection, Settings};
 use crate::client::{Cause, Failure};
@@ -21,7 +23,7 @@ pub(super) async fn open(
     let peer = peer(address, broker);
     let mut last = Failure::new(Cause::Retriable, format!("{peer}: the name stands for no address"));
     for socket in resolve(address, &peer, settings.connect_timeout).await? {
-        match within(settings.connect_timeout, &peer, ready(socket, &peer, settings)).await {
+        match within(settings.connect_timeout, &peer, ready(socket, &address.host, &peer, settings)).await {
             Ok(connection) => return Ok(connection),
             Err(failure) if failure.cause != Cause::Retriable => return Err(failure),
             Err(failure) => last = failure,
@@ -63,14 +65,30 @@ async fn within<T>(
     tokio::time::timeout(limit, future).await.map_err(late)?
 }
 
-async fn ready(socket: SocketAddr, peer: &str, settings: &Arc<Settings>) -> Result<Connection, Failure> {
+async fn ready(socket: SocketAddr, host: &str, peer: &str, settings: &Arc<Settings>) -> Result<Connection, Failure> {
     let wrong = |error| Failure::new(Cause::Retriable, format!("{peer}: cannot connect to {socket}: {error}"));
     let tcp = TcpStream::connect(socket).await.map_err(wrong)?;
-    // Small requests go out at once: they are written whole.
+    // Requests are written whole: nothing is gained by waiting for more.
     tcp.set_nodelay(true).map_err(wrong)?;
-    let wire = Wire::start(tcp, peer.to_owned(), Arc::clone(settings));
-    let offers = negotiate(&wire).await?;
-    Ok(Connection::new(wire, offers))
+    let stream = settings.security.connect(tcp, host).await.map_err(|failure| of_peer(peer, failure))?;
+    let wire = Wire::start(stream, peer.to_owned(), Arc::clone(settings));
+    let offers = negotiate(&wire).await.map_err(|failure| explain(&wire, failure))?;
+    let session = Session::begin(&wire, &offers).await?;
+    Ok(Connection::new(wire, offers, session))
+}
+
+fn of_peer(peer: &str, failure: Failure) -> Failure {
+    Failure { message: format!("{peer}: {}", failure.message), ..failure }
+}
+
+/// A first answer that is none often comes from a port that expects something else.
+fn explain(wire: &Wire, failure: Failure) -> Failure {
+    let hint = match wire.lost().map(|lost| lost.sign) {
+        None | Some(Sign::Nothing) => return failure,
+        Some(Sign::Closed) => wire.settings.security.no_kafka(None),
+        Some(Sign::Head(head)) => wire.settings.security.no_kafka(Some(head)),
+    };
+    Failure { message: format!("{}; {hint}", failure.message), ..failure }
 }
 
 /// Asks what the broker speaks. One that does not know our version of the question says so in version 0, which all know.
@@ -93,7 +111,7 @@ async fn negotiate(wire: &Arc<Wire>) -> Result<Offers, Failure> {
 /// `None` where the broker does not know the version.
 async fn ask(wire: &Arc<Wire>, version: i16, request: &ApiVersionsRequest) -> Result<Option<Offers>, Failure> {
     let frame = Frame::of(&wire.settings.client_id, version, request)?;
-    let answer = wire.send::<ApiVersionsRequest>(version, frame, Duration::ZERO).await?.frame().await?;
+    let answer = wire.send_at_once::<ApiVersionsRequest>(version, frame)?.frame().await?;
     if offers::is_unsupported(&answer) {
         return Ok(None);
     }

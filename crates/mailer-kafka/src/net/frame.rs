@@ -120,7 +120,7 @@ fn length(buffer: &BytesMut, max: usize) -> Result<usize, Lost> {
 async fn fill(socket: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, most: usize) -> Result<(), Lost> {
     let before = buffer.len();
     match socket.read_buf(&mut buffer.limit(most)).await.map_err(|error| Lost::broke(&error))? {
-        0 if before == 0 => Err(Lost::new("the broker closed the connection")),
+        0 if before == 0 => Err(Lost::closed()),
         0 => Err(Lost::new(format!(
             "the broker closed the connection in the middle of an answer ({before} bytes had come)"
         ))),

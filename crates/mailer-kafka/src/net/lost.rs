@@ -8,14 +8,28 @@ use std::io;
 pub(super) struct Lost {
     pub(super) cause: Cause,
     pub(super) reason: String,
-    /// What came where the length of a frame was due, when that was what ended it.
-    pub(super) head: Option<[u8; 4]>,
+    pub(super) sign: Sign,
+}
+
+/// What the other end may have meant by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Nothing,
+    /// It closed the connection between two answers.
+    Closed,
+    /// It sent this where the length of a frame was due.
+    Head([u8; 4]),
 }
 
 impl Lost {
     /// Another connection may do better.
     pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self { cause: Cause::Retriable, reason: reason.into(), head: None }
+        Self { cause: Cause::Retriable, reason: reason.into(), sign: Sign::Nothing }
+    }
+
+    /// The end of the stream, between two answers.
+    pub(super) fn closed() -> Self {
+        Self { sign: Sign::Closed, ..Self::new("the broker closed the connection") }
     }
 
     /// The socket failed. In TLS 1.3 a refused certificate shows only here, as "permission denied".
@@ -24,14 +38,14 @@ impl Lost {
             io::ErrorKind::PermissionDenied => Cause::Denied,
             _ => Cause::Retriable,
         };
-        Self { cause, reason: format!("the connection broke: {error}"), head: None }
+        Self { cause, reason: format!("the connection broke: {error}"), sign: Sign::Nothing }
     }
 
     /// A length that no frame has.
     pub(super) fn absurd(head: [u8; 4], max: usize) -> Self {
         let told = i32::from_be_bytes(head);
         let reason = format!("a frame of {told} bytes was announced, at most {max} are taken: is it a Kafka broker?");
-        Self { cause: Cause::Retriable, reason, head: Some(head) }
+        Self { cause: Cause::Retriable, reason, sign: Sign::Head(head) }
     }
 
     /// What it means for a request.

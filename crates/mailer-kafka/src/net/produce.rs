@@ -111,11 +111,14 @@ mod tests {
     use kafka_protocol::protocol::Decodable;
     use proptest::prelude::*;
 
-    fn partition() -> impl Strategy<Value = (i32, Vec<Vec<u8>>)> {
+    /// A partition and the pieces of its batch.
+    type Parted = (i32, Vec<Vec<u8>>);
+
+    fn partition() -> impl Strategy<Value = Parted> {
         (any::<i32>(), prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..4))
     }
 
-    fn topics() -> impl Strategy<Value = Vec<(String, Vec<(i32, Vec<Vec<u8>>)>)>> {
+    fn topics() -> impl Strategy<Value = Vec<(String, Vec<Parted>)>> {
         prop::collection::vec(("[a-z]{1,200}", prop::collection::vec(partition(), 0..4)), 0..4)
     }
 
@@ -123,7 +126,7 @@ mod tests {
         /// `kafka-protocol` reads what was written, in every version.
         #[test]
         fn it_is_the_request_of_the_schema(id in prop::option::of("[a-z]{0,20}"), topics in topics()) {
-            let batches = |(partition, pieces): &(i32, Vec<Vec<u8>>)| Batches {
+            let batches = |(partition, pieces): &Parted| Batches {
                 partition: *partition,
                 pieces: pieces.iter().cloned().map(Bytes::from).collect(),
             };

@@ -22,8 +22,8 @@ pub(super) struct Request {
     pub(super) frame: Frame,
     /// How long its answer may take.
     pub(super) limit: Duration,
-    /// Its place among the requests in flight, given back with the answer.
-    pub(super) place: OwnedSemaphorePermit,
+    /// Its place among the requests in flight, given back with the answer; a login has none.
+    pub(super) place: Option<OwnedSemaphorePermit>,
 }
 
 struct Waiting {
@@ -32,7 +32,7 @@ struct Waiting {
     limit: Duration,
     deadline: Instant,
     answer: oneshot::Sender<Result<Bytes, Failure>>,
-    _place: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 struct State {
@@ -94,6 +94,9 @@ impl Queue {
         match state.waiting.pop_front() {
             Some(first) if Some(first.id) == number => {
                 state.last_used = Instant::now();
+                if state.waiting.is_empty() {
+                    self.changed.notify_one();
+                }
                 let _ = first.answer.send(Ok(frame));
                 Ok(())
             }
@@ -125,12 +128,11 @@ impl Queue {
     pub(super) async fn overdue(&self, max_idle: Duration) -> Lost {
         loop {
             let (due, reason) = self.next_deadline(max_idle);
+            if due <= Instant::now() {
+                return Lost::new(reason);
+            }
             tokio::select! {
-                () = tokio::time::sleep_until(due) => {
-                    if self.next_deadline(max_idle).0 <= Instant::now() {
-                        return Lost::new(reason);
-                    }
-                }
+                () = tokio::time::sleep_until(due) => {}
                 () = self.changed.notified() => {}
             }
         }
@@ -173,7 +175,7 @@ mod tests {
     impl Bench {
         fn ask(&self, limit: Duration) -> Result<Pending, Failure> {
             let frame = Frame::of("me", 12, &MetadataRequest::default()).unwrap();
-            let place = Arc::clone(&self.places).try_acquire_owned().unwrap();
+            let place = Some(Arc::clone(&self.places).try_acquire_owned().unwrap());
             self.queue.push(Request { name: "Metadata", frame, limit, place })
         }
     }

@@ -1,12 +1,13 @@
 //! How connections of one connector behave.
 
 use super::Address;
+use crate::security::Prepared;
 use std::time::Duration;
 
 /// Limits, names and timeouts of a [`Connection`](super::Connection), and where a cluster is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Tried in turn, starting anywhere.
+    /// Tried in turn.
     pub(crate) bootstrap: Vec<Address>,
     /// Shown in the logs and metrics of brokers.
     pub(crate) client_id: String,
@@ -22,10 +23,12 @@ pub(crate) struct Settings {
     pub(crate) max_in_flight: usize,
     /// A response that claims to be larger is an error, and nothing is allocated for it.
     pub(crate) max_response_bytes: usize,
+    /// TLS and SASL, files read.
+    pub(crate) security: Prepared,
 }
 
 impl Settings {
-    /// Defaults: 30 s for a request, 10 s to connect, 9 min idle (below the 10 min of brokers), metadata for 5 min, 5 requests
+    /// Defaults: plaintext, 30 s for a request, 10 s to connect, 9 min idle (below the 10 min of brokers), metadata for 5 min, 5 requests
     /// in flight (what idempotence allows), responses of 256 MiB.
     pub(crate) fn new(bootstrap: Vec<Address>) -> Self {
         Self {
@@ -37,6 +40,7 @@ impl Settings {
             metadata_max_age: Duration::from_secs(5 * 60),
             max_in_flight: 5,
             max_response_bytes: 256 << 20,
+            security: Prepared::default(),
         }
     }
 }

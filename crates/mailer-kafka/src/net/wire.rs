@@ -5,16 +5,16 @@
 
 use super::frame::{self, Frame};
 use super::lost::Lost;
-use super::queue::{Pending, Queue, Request};
+use super::queue::{Queue, Request};
 use super::{Answer, Api, Settings};
-use crate::client::Failure;
+use crate::client::{Cause, Failure};
 use bytes::{Buf, Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 /// A socket that carries numbered requests. The last one dropped closes it.
@@ -54,16 +54,32 @@ impl Wire {
         frame: Frame,
         held: Duration,
     ) -> Result<Answer<R>, Failure> {
-        let pending = self.push(R::NAME, frame, held).await?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(taken_apart)?;
+        let quiet_until = *self.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
+        tokio::time::sleep_until(quiet_until).await;
+        self.push(version, frame, self.settings.request_timeout + held, Some(place))
+    }
+
+    /// Sends while no other request can: before the connection is handed out, or while all places are held.
+    pub(super) fn send_at_once<R: Api>(self: &Arc<Self>, version: i16, frame: Frame) -> Result<Answer<R>, Failure> {
+        self.push(version, frame, self.settings.request_timeout, None)
+    }
+
+    fn push<R: Api>(
+        self: &Arc<Self>,
+        version: i16,
+        frame: Frame,
+        limit: Duration,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<Answer<R>, Failure> {
+        let pending = self.queue.push(Request { name: R::NAME, frame, limit, place })?;
         Ok(Answer::new(Arc::clone(self), version, pending))
     }
 
-    async fn push(&self, name: &'static str, frame: Frame, held: Duration) -> Result<Pending, Failure> {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.map_err(|_| Failure::new(crate::client::Cause::Other, "the connection was taken apart"))?;
-        let quiet_until = *self.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
-        tokio::time::sleep_until(quiet_until).await;
-        self.queue.push(Request { name, frame, limit: self.settings.request_timeout + held, place })
+    /// Waits until nothing is in flight; nothing is sent while the result is held.
+    pub(super) async fn all_places(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let all = u32::try_from(self.settings.max_in_flight).unwrap_or(u32::MAX);
+        Arc::clone(&self.places).acquire_many_owned(all).await.map_err(taken_apart)
     }
 
     /// The broker asks for `throttle` of silence.
@@ -82,11 +98,11 @@ impl Wire {
     pub(super) fn lost(&self) -> Option<Lost> {
         self.queue.lost()
     }
+}
 
-    /// All places in flight: nothing is asked while they are held.
-    pub(super) fn places(&self) -> (&Arc<Semaphore>, usize) {
-        (&self.places, self.settings.max_in_flight)
-    }
+/// Nobody closes the semaphore; this only keeps a panic out.
+fn taken_apart(_: AcquireError) -> Failure {
+    Failure::new(Cause::Retriable, "the connection was taken apart")
 }
 
 async fn drive<S>(socket: S, queue: Arc<Queue>, frames: mpsc::UnboundedReceiver<Vec<Bytes>>, settings: Arc<Settings>)
