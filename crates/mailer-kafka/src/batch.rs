@@ -45,7 +45,7 @@ pub(crate) use builder::{BatchBuilder, Settings};
 pub(crate) use codec::Codec;
 pub(crate) use header::Header;
 pub(crate) use malformed::Malformed;
-pub(crate) use raw::{ControlKind, RawBatch};
+pub(crate) use raw::RawBatch;
 pub(crate) use records::{RecordView, Records};
 pub(crate) use sealed::{SealedBatch, Stamp};
 pub(crate) use split::Batches;

@@ -60,16 +60,6 @@ impl SealedBatch {
         self.header.record_count as u32
     }
 
-    /// Of the first record, in ms since the Unix epoch.
-    pub(crate) fn first_timestamp(&self) -> i64 {
-        self.header.base_timestamp
-    }
-
-    /// The latest of all records, in ms since the Unix epoch.
-    pub(crate) fn max_timestamp(&self) -> i64 {
-        self.header.max_timestamp
-    }
-
     /// Bytes of head and records.
     pub(crate) fn bytes(&self) -> usize {
         SIZE + self.payload.len()

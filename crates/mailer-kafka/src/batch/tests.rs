@@ -1,6 +1,7 @@
 //! Batches written by hand, byte by byte, and what must be read from them.
 
 use super::header::{COVERED, Header};
+use super::raw::ControlKind;
 use super::*;
 use crate::record::Headers;
 use bytes::Bytes;
@@ -224,7 +225,9 @@ fn a_built_batch_has_the_bytes_of_one_by_hand() {
     let expected = Header { leader_epoch: -1, base_timestamp: 1_000, max_timestamp: 1_005, ..header(0, 2) };
     let second = b"\x0c\0\x0a\x02\x01\0\0";
     assert_eq!(sealed.to_bytes(), batch(expected, &[FULL, second].concat()));
-    assert_eq!((sealed.records(), sealed.first_timestamp(), sealed.max_timestamp()), (2, 1_000, 1_005));
+    let read = Batches::new(sealed.to_bytes()).next().unwrap().unwrap();
+    let header = *read.header();
+    assert_eq!((sealed.records(), header.base_timestamp, header.max_timestamp), (2, 1_000, 1_005));
 
     sealed.stamp(Stamp { producer_id: 1 << 40, epoch: 3, sequence: 77, transactional: true });
     let stamped =

@@ -141,11 +141,6 @@ fn meaning(code: i16) -> (Cause, &'static str) {
     row.unwrap_or(if error.is_retriable() { (Cause::Retriable, "") } else { (Cause::Other, "") })
 }
 
-/// What to do about a code.
-pub(super) fn cause(code: i16) -> Cause {
-    meaning(code).0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +160,7 @@ mod tests {
             (&[36], Cause::Exists),
             (&[50], Cause::TimeoutTooLong),
         ] {
-            codes.iter().for_each(|code| assert_eq!(cause(*code), expected, "{} ({code})", name(*code)));
+            codes.iter().for_each(|code| assert_eq!(meaning(*code).0, expected, "{} ({code})", name(*code)));
         }
     }
 

@@ -45,19 +45,6 @@ impl Client {
             .unwrap_or_else(|| Err(Failure::unanswered(format!("offsets of {topic}-{partition}"))))
     }
 
-    /// Offsets of many partitions, within `timeout`.
-    pub(crate) async fn offsets(
-        &self,
-        places: &[Place<'_>],
-        at: At,
-        timeout: Duration,
-    ) -> Result<HashMap<Owned, Result<Found, Failure>>, Failure> {
-        let places = places.iter().map(|(topic, partition)| ((*topic).to_owned(), *partition)).collect();
-        let none = || Failure::new(Cause::OutOfRange, "no record is so late");
-        let answers = self.ask_offsets(places, at, timeout).await;
-        Ok(answers.into_iter().map(|(place, told)| (place, told.and_then(|found| found.ok_or_else(none)))).collect())
-    }
-
     /// Asks until every partition has an answer that stands, or the time is over. Every partition is in the result.
     async fn ask_offsets(&self, mut open: Vec<Owned>, at: At, timeout: Duration) -> Answers {
         let late = || Failure::new(Cause::Retriable, format!("the leader did not tell its offsets within {timeout:?}"));

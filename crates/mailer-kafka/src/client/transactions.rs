@@ -42,7 +42,6 @@ enum State {
 pub(crate) struct Transactions {
     client: Arc<Client>,
     id: Arc<str>,
-    timeout: Duration,
     request_bytes: usize,
     version: TransactionVersion,
     coordinator: Connection,
@@ -74,7 +73,6 @@ impl Transactions {
         Ok(Self {
             client,
             id: id.into(),
-            timeout,
             request_bytes: settings.request_bytes(),
             version: decision.version,
             coordinator,

@@ -67,10 +67,7 @@ async fn topics_offsets_groups_and_settings() {
         assert_eq!(client.offset((&topic, 1), at).await.unwrap().offset, 0);
     }
     assert_eq!(client.offset_at((&topic, 1), 5).await.unwrap(), None, "no record at all");
-    let places = [(topic.as_str(), 0), (topic.as_str(), 2), (topic.as_str(), 9)];
-    let offsets = client.offsets(&places, At::HighWatermark, Duration::from_secs(5)).await.unwrap();
-    assert_eq!(offsets.len(), 3);
-    assert_eq!(offsets[&(topic.clone(), 9)].as_ref().unwrap_err().cause, Cause::Missing);
+    assert_eq!(client.offset((&topic, 9), At::HighWatermark).await.unwrap_err().cause, Cause::Missing);
     assert_eq!(client.end_of_epoch((&topic, 0), 0).await.unwrap(), Some(0));
 
     let group = unique("group");

@@ -128,3 +128,54 @@ impl Reading<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{BatchBuilder, Codec, Settings, Stamp};
+    use kafka_protocol::messages::ProducerId;
+    use kafka_protocol::messages::fetch_response::AbortedTransaction;
+
+    /// A batch at an offset, written by a producer in a transaction.
+    fn batch(offset: i64, producer_id: i64, records: &[(&str, Option<&str>)]) -> Vec<u8> {
+        let mut builder = BatchBuilder::new(Settings { codec: Codec::None, max_bytes: 10_000 });
+        for (key, value) in records {
+            builder.append(0, Some(key.as_bytes()), value.map(str::as_bytes), &[]).unwrap();
+        }
+        let mut sealed = builder.seal().unwrap().unwrap();
+        sealed.stamp(Stamp { producer_id, epoch: 0, sequence: 0, transactional: true });
+        let mut bytes = sealed.to_bytes().to_vec();
+        bytes[..8].copy_from_slice(&offset.to_be_bytes());
+        bytes
+    }
+
+    fn taken(to: i64, aborted: &[(i64, i64)], batches: &[Vec<u8>]) -> (i64, Option<Found>) {
+        let mut reading = Reading { key: b"ours", next: 5, to, newest: None };
+        let aborted = aborted.iter().map(|(producer, first)| {
+            AbortedTransaction::default().with_producer_id(ProducerId(*producer)).with_first_offset(*first)
+        });
+        let data = PartitionData::default()
+            .with_aborted_transactions(Some(aborted.collect()))
+            .with_records(Some(batches.concat().into()));
+        reading.take(data).unwrap();
+        (reading.next, reading.newest)
+    }
+
+    #[test]
+    fn the_newest_of_the_key_counts_and_what_was_aborted_does_not() {
+        let ours = |value| [("ours", Some(value)), ("other", Some("x"))];
+        let batches = [batch(4, 1, &ours("before")), batch(6, 1, &ours("old")), batch(8, 2, &ours("aborted"))];
+        let (next, newest) = taken(100, &[(2, 8)], &batches);
+        assert_eq!((next, newest.map(|found| found.offset)), (10, Some(6)));
+        let (next, newest) = taken(100, &[], &batches);
+        assert_eq!((next, newest.unwrap().value.as_deref()), (10, Some(&b"aborted"[..])));
+    }
+
+    #[test]
+    fn what_is_before_the_start_or_at_the_end_is_not_looked_at() {
+        let (next, newest) = taken(6, &[], &[batch(4, 1, &[("ours", Some("a"))]), batch(6, 1, &[("ours", Some("b"))])]);
+        assert_eq!((next, newest), (7, None));
+        let (_, newest) = taken(9, &[], &[batch(6, 1, &[("ours", None)])]);
+        assert_eq!(newest, Some(Found { offset: 6, value: None }), "a tombstone is found, and refused by who reads it");
+    }
+}

@@ -88,10 +88,6 @@ fn optional(rest: &mut Bytes) -> Option<Option<Bytes>> {
     }
 }
 
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
 fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
