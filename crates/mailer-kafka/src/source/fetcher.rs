@@ -151,7 +151,7 @@ impl Fetcher {
         let now = self.now();
         self.locate(now);
         let brokers = self.brokers(now);
-        let (held, share) = (self.queue.held(), self.settings.read_ahead / brokers.len().max(1));
+        let (held, share) = (self.queue.held(), (self.settings.read_ahead / brokers.len().max(1)).max(1));
         for (broker, slots) in brokers {
             if let Some(plan) = self.plan(broker, &slots, &held, share) {
                 let link = self.links.entry(broker).or_default();
