@@ -1,5 +1,6 @@
 //! How a connector reaches its cluster: what source and sinks have in common, before any client exists.
 
+use crate::net::Address;
 use crate::options;
 use crate::security::{self, Security};
 use mailer_core::{Error, Result};
@@ -54,7 +55,11 @@ impl Connection {
     /// What is no address can never be reached: it is not waited for.
     fn check_bootstrap(&self) -> Result<()> {
         let mut addresses = self.bootstrap.split(',').map(str::trim).filter(|address| !address.is_empty()).peekable();
-        let bad = if addresses.peek().is_none() { Some("") } else { addresses.find(|address| !is_address(address)) };
+        let bad = if addresses.peek().is_none() {
+            Some("")
+        } else {
+            addresses.find(|address| Address::parse(address).is_none())
+        };
         bad.map_or(Ok(()), |bad| {
             Err(Error::invalid_plan(format!(
                 "{bad:?} in the Kafka bootstrap servers {:?} is no address: give host:port, or several with commas between",
@@ -82,10 +87,6 @@ impl fmt::Debug for Connection {
             .field("security", &self.security)
             .finish()
     }
-}
-
-fn is_address(text: &str) -> bool {
-    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 #[cfg(test)]

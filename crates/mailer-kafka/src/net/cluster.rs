@@ -62,11 +62,16 @@ impl Cluster {
         self.metadata().brokers.get(&id).cloned()
     }
 
-    /// A shared connection to any broker that answers; the bootstrap servers when no known one does.
+    /// A shared connection to any broker: one that is there already, so that nobody waits for a broker that is gone; else the
+    /// first broker, or bootstrap server, that answers.
     pub(crate) async fn any(&self) -> Result<Connection, Failure> {
+        let nodes: Vec<Arc<Node>> = self.brokers().iter().map(|broker| self.nodes.node(broker)).collect();
+        if let Some(ready) = nodes.iter().find_map(|node| node.ready()) {
+            return Ok(ready);
+        }
         let mut last = Failure::new(Cause::Retriable, "the cluster has no brokers");
-        for broker in self.brokers() {
-            match self.nodes.node(&broker).shared().await {
+        for node in nodes {
+            match node.shared().await {
                 Err(failure) if failure.cause == Cause::Retriable => last = failure,
                 reached => return reached,
             }

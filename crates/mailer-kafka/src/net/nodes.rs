@@ -50,6 +50,11 @@ impl Node {
         Self { broker, settings, shared: tokio::sync::Mutex::new(None), pace }
     }
 
+    /// The shared connection, if it is there now.
+    pub(super) fn ready(&self) -> Option<Connection> {
+        self.shared.try_lock().ok()?.clone().filter(Connection::is_open)
+    }
+
     /// The shared connection, made anew when it is lost. Those who ask at the same time wait for the same attempt.
     pub(super) async fn shared(&self) -> Result<Connection, Failure> {
         let mut shared = self.shared.lock().await;

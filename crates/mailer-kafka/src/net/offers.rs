@@ -64,7 +64,7 @@ pub(super) fn is_unsupported(answer: &[u8]) -> bool {
 mod tests {
     use super::*;
     use kafka_protocol::messages::api_versions_response::FinalizedFeatureKey;
-    use kafka_protocol::messages::{DescribeClusterRequest, FetchRequest, MetadataRequest};
+    use kafka_protocol::messages::{CreateTopicsRequest, FetchRequest, MetadataRequest};
     use kafka_protocol::protocol::StrBytes;
 
     fn offers(of: &[(i16, i16, i16)]) -> Offers {
@@ -89,8 +89,8 @@ mod tests {
             );
             assert!(failure.message.contains("4 to 16"), "{failure}");
         }
-        let failure = offers(&[]).version::<DescribeClusterRequest>("b").unwrap_err();
-        assert!(failure.message.contains("does not know DescribeCluster"), "{failure}");
+        let failure = offers(&[]).version::<CreateTopicsRequest>("b").unwrap_err();
+        assert!(failure.message.contains("does not know CreateTopics"), "{failure}");
     }
 
     #[test]

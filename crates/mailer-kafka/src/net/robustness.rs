@@ -361,3 +361,17 @@ async fn a_cluster_speaks_the_transactions_of_all_its_brokers() {
     assert_eq!(cluster.transaction_version().await.unheard, [8]);
     assert!(!offers().api_keys.is_empty());
 }
+
+#[tokio::test]
+async fn a_question_goes_to_a_broker_that_is_there_not_to_one_that_is_gone() {
+    let stub = Stub::start(|stub, asked| stub.usual(asked)).await;
+    let cluster = Cluster::connect(stub.settings()).await.unwrap();
+    // The first by its id, and nobody answers there: a listener that accepts nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = Address { host: "127.0.0.1".into(), port: silent.local_addr().unwrap().port() };
+    cluster.connection(7).await.unwrap();
+    cluster.broker_is(super::Broker { id: 1, address });
+    let began = Instant::now();
+    assert!(cluster.any().await.unwrap().peer().starts_with("broker 7"));
+    assert!(began.elapsed() < stub.settings().connect_timeout);
+}

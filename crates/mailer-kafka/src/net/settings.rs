@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Limits, names and timeouts of a [`Connection`](super::Connection), and where a cluster is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Tried in turn, starting anywhere.
+    /// Tried in turn.
     pub(crate) bootstrap: Vec<Address>,
     /// Shown in the logs and metrics of brokers.
     pub(crate) client_id: String,

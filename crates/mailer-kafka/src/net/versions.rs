@@ -52,7 +52,6 @@ apis! {
     SaslAuthenticateRequest "SaslAuthenticate" 0..=2, quiet;
     // 4 can be told to create nothing; 7 tells leader epochs, 10 topic ids. 13 may fail as a whole.
     MetadataRequest "Metadata" 4..=13,;
-    DescribeClusterRequest "DescribeCluster" 0..=2,;
     // 4 asks for many keys at once.
     FindCoordinatorRequest "FindCoordinator" 1..=6,;
     // 2 knows isolation levels; 4 tells leader epochs; 7 finds the newest timestamp. 8 and later add markers for tiered storage.
