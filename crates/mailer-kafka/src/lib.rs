@@ -5,6 +5,7 @@
 //! - [`KafkaSink`] writes at least once: idempotent, acknowledged by all replicas in sync before a checkpoint completes.
 //! - [`TransactionalKafkaSink`] writes exactly once: output is staged with the checkpoint and published in one short
 //!   transaction that also carries a marker record. After a crash the marker says what was published.
+//! - [`Security`] says whom they trust and who they are: TLS, and SASL with a password or a token.
 //!
 //! What it is not: a general Kafka client. It creates no topic but its marker topic (`__mailer_marker.<job>`), knows no
 //! schema registry, and balances no group.

@@ -105,10 +105,12 @@ pub(crate) fn first(options: &Options) -> Option<&str> {
 
 /// Whether TLS and whether SASL.
 fn protocol(options: &Options, first: &str) -> Result<(bool, bool)> {
-    match get(options, PROTOCOL).unwrap_or("PLAINTEXT").to_ascii_uppercase().as_str() {
-        "PLAINTEXT" if first != PROTOCOL && get(options, PROTOCOL).is_none() => Err(Error::invalid_plan(format!(
+    let protocol = get(options, PROTOCOL).ok_or_else(|| {
+        Error::invalid_plan(format!(
             "Kafka option \"{first}\" has no effect without \"{PROTOCOL}\": set it to SSL, SASL_SSL or SASL_PLAINTEXT"
-        ))),
+        ))
+    })?;
+    match protocol.to_ascii_uppercase().as_str() {
         "PLAINTEXT" => Ok((false, false)),
         "SSL" => Ok((true, false)),
         "SASL_PLAINTEXT" => Ok((false, true)),
