@@ -32,6 +32,7 @@
 
 mod client;
 mod connection;
+mod dead_letter;
 mod encode;
 mod options;
 mod partitioner;
@@ -42,10 +43,17 @@ mod source;
 mod topics;
 mod transactional;
 
-pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+pub use dead_letter::{
+    AsDeadLetter, DEAD_LETTER_ERROR, DEAD_LETTER_OFFSET, DEAD_LETTER_PARTITION, DEAD_LETTER_TIMESTAMP,
+    DEAD_LETTER_TOPIC, DeadLetter,
+};
+pub use encode::{
+    AsBytes, AsJson, AsProtobuf, Custom, Encode, EncodeValue, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
+};
 pub use record::{Headers, KafkaRecord, OutRecord};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
-    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,
+    DeadLetters, Decode, Json, KafkaReader, KafkaSource, KeyedBy, Mapped, OnError, OnMissingOffset, OrNull, Parse,
+    Plain, Position, Protobuf, Raw, Skipped, Start, Text, Timestamped, Undecoded, Value,
 };
 pub use transactional::{KafkaStager, TransactionalKafkaSink};

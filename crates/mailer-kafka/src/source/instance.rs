@@ -32,7 +32,6 @@ pub struct KafkaReader<D: Decode> {
     /// Assigned since the last poll; the fetcher gets them with the next one.
     fresh: Vec<Assigned>,
     current: Option<Chunk>,
-    skipped: u64,
     monitor: Option<RefCell<Monitor>>,
 }
 
@@ -88,13 +87,7 @@ impl<D: Decode> KafkaReader<D> {
             slots: Vec::new(),
             fresh: Vec::new(),
             current: None,
-            skipped: 0,
         })
-    }
-
-    /// Records left out because they did not decode ([`OnError::Skip`]).
-    pub fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     fn order(&self, order: Order) {
@@ -126,21 +119,23 @@ impl<D: Decode> KafkaReader<D> {
     }
 
     fn item(&mut self, record: KafkaRecord) -> Result<Option<Record<D::Item>>> {
-        let timestamp = Timestamp(record.timestamp);
+        let timestamp = record.timestamp;
         let (topic, partition, offset) = (record.topic.clone(), record.partition, record.offset);
         match self.decode.decode(record) {
-            Ok(value) => Ok(Some(Record { timestamp, value })),
+            Ok(value) => Ok(Some(Record { timestamp: Timestamp(self.decode.timestamp(timestamp, &value)), value })),
             Err(error) => self.undecodable(error.context(format!("{topic}-{partition}@{offset}"))).map(|()| None),
         }
     }
 
     fn undecodable(&mut self, error: Error) -> Result<()> {
         if self.settings.on_error == OnError::Fail {
-            return Err(error.context("a record does not decode (`on_error(OnError::Skip)` would leave it out)"));
+            return Err(error.context(
+                "a record does not decode (`on_error(OnError::Skip)` would leave it out, `dead_letters` make it an item)",
+            ));
         }
-        self.skipped += 1;
-        if self.skipped == 1 {
-            tracing::warn!(%error, "a record was left out; further ones are only counted");
+        let skipped = self.settings.skipped.one();
+        if skipped.is_power_of_two() {
+            tracing::warn!(%error, skipped, "a record was left out; the next message comes when their number has doubled");
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use mailer_core::{
     CheckpointId, ErrorKind, ExactlyOnceSink, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, Result, Segment,
     Stager, StagerContext,
 };
-use mailer_kafka::{Encode, KafkaStager, OutRecord, TransactionalKafkaSink};
+use mailer_kafka::{DeadLetter, Encode, KafkaSource, KafkaStager, OutRecord, TransactionalKafkaSink};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -296,4 +296,78 @@ pub fn sinks_and_sources_agree_on_keys_and_headers(cluster: &Cluster) {
     let record = super::sources::start(&raw).unwrap().take(1).unwrap().remove(0);
     assert_eq!((record.key, record.value, record.headers), (expected.key, expected.value, expected.headers));
     assert_eq!(record.timestamp, 1_000, "event time");
+}
+
+/// What a job with a dead-letter topic does: one source, two sinks with one transactional id, one transaction.
+pub fn dead_letters_are_published_with_the_output(cluster: &Cluster) {
+    let (input, output, dead) = (cluster.topic("orders", 1), cluster.topic("out", 1), cluster.topic("dead", 1));
+    cluster.write(&input, 0, ["1", "two", "3"]);
+    let source = KafkaSource::new(&cluster.bootstrap, &input).json::<u32>().dead_letters().until_end();
+    let (good, bad): (Vec<_>, Vec<_>) =
+        super::sources::start(&source).unwrap().rest().unwrap().into_iter().partition(Result::is_ok);
+    let id = cluster.unique("out");
+    let sink = |topic: &str| TransactionalKafkaSink::new(&cluster.bootstrap, topic, &id);
+    let (numbers, letters) = (sink(&output).json(), sink(&dead).dead_letters());
+    assert_eq!(ExactlyOnceSink::<u32>::target(&numbers, "job"), ExactlyOnceSink::<DeadLetter>::target(&letters, "job"));
+    let mut job = Job::open::<u32, _>(&cluster.unique("job"), 1, &numbers);
+    let mut segments = stage(&mut job.stager("out", &numbers).unwrap(), good.into_iter().flatten());
+    segments.extend(stage(&mut job.stager("dead", &letters).unwrap(), bad.into_iter().filter_map(Result::err)));
+    assert_eq!((read_all(cluster, &output), read_all(cluster, &dead)), (Vec::new(), Vec::new()), "staged");
+    job.publish(1, &segments).unwrap();
+
+    assert_eq!(committed(cluster, &output, 2), ["1", "3"]);
+    let raw = KafkaSource::new(&cluster.bootstrap, &dead);
+    let letter = super::sources::start(&raw).unwrap().take(1).unwrap().remove(0);
+    assert_eq!((letter.value.as_deref(), letter.timestamp), (Some(&b"two"[..]), 2), "as it was");
+    let headers: Vec<_> = letter.headers.into_iter().map(|(name, value)| (name, value.unwrap())).collect();
+    let expected = [
+        ("mailer.dead-letter.topic", input.as_str()),
+        ("mailer.dead-letter.partition", "0"),
+        ("mailer.dead-letter.offset", "1"),
+        ("mailer.dead-letter.timestamp", "2"),
+    ];
+    assert_eq!(headers[..4], expected.map(|(name, value)| (name.to_owned(), value.to_owned().into())));
+    let (name, error) = &headers[4];
+    assert_eq!(name, "mailer.dead-letter.error");
+    assert!(std::str::from_utf8(error).unwrap().contains("not the expected JSON"), "{error:?}");
+}
+
+/// What one sink writes in a format, a source reads in it; null stays null on either side.
+pub fn formats_come_back(cluster: &Cluster) {
+    let topic = cluster.topic("formats", 1);
+    let sink = || TransactionalKafkaSink::new(&cluster.bootstrap, &topic, cluster.unique("out"));
+    let source = || KafkaSource::new(&cluster.bootstrap, &topic);
+    let mut job = Job::open::<u8, _>(&cluster.unique("job"), 1, &sink().json());
+    let mut published = 0;
+    let mut publish = |segments: Vec<Segment>| {
+        published += 1;
+        job.publish(published, &segments).unwrap();
+    };
+    let stager_of = Job::unopened::<u8, _>("job", 1, &sink().json());
+    let pairs = sink().json().pairs(mailer_kafka::AsBytes);
+    let changes = [(Some("a".to_owned()), Some(7)), (Some("a".to_owned()), None::<i64>), (None, Some(8))];
+    publish(stage(&mut stager_of.stager("pairs", &pairs).unwrap(), changes.clone()));
+    let table = source().json::<i64>().or_null().with_key(mailer_kafka::Text);
+    assert_eq!(super::sources::start(&table).unwrap().take(3).unwrap(), changes);
+    let error = super::sources::start(&source().json::<i64>()).unwrap().take(3).unwrap_err();
+    assert!(error.message().contains(&format!("{topic}-0@1")) && error.message().contains("`or_null`"), "{error}");
+
+    let messages = [Number { a: 150 }, Number { a: -1 }];
+    let protobuf = sink().protobuf();
+    let at = super::sources::start(&source().start(mailer_kafka::Start::Latest)).unwrap().positions();
+    let at = at.values().next().unwrap().offset;
+    publish(stage(&mut stager_of.stager("messages", &protobuf).unwrap(), messages.clone()));
+    let from = source().start(mailer_kafka::Start::offsets(&topic, [(0, at)]));
+    let read = from.clone().protobuf::<Number>();
+    assert_eq!(super::sources::start(&read).unwrap().take(2).unwrap(), messages);
+    let mut timed = super::sources::start(&read.timestamp(|number| i64::from(number.a) * 2)).unwrap();
+    let times: Vec<_> = timed.next().unwrap().unwrap().1.iter().map(|record| record.timestamp.0).collect();
+    assert_eq!(times, [300, -2]);
+    assert_eq!(super::sources::start(&from.bytes()).unwrap().take(1).unwrap(), [&[8, 0x96, 1][..]]);
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Number {
+    #[prost(int32, tag = "1")]
+    a: i32,
 }
