@@ -5,7 +5,9 @@
 use krafka::admin::{CreateTopicsOptions, DeleteRecordsOptions, NewTopic};
 use krafka::consumer::TopicPartition;
 use krafka::producer::TransactionalProducer;
-use mailer_core::{Batch, OwnerEpoch, Polled, Result, Source, SourceFactory, StartAt, SystemClock, WorkerContext};
+use mailer_core::{
+    Batch, Clock, OwnerEpoch, Polled, Result, Source, SourceFactory, StartAt, SystemClock, WorkerContext,
+};
 use rskafka::client::ClientBuilder;
 use rskafka::client::partition::{OffsetAt, UnknownTopicHandling};
 use std::ops::Range;
@@ -28,16 +30,27 @@ pub(crate) struct Cluster {
 }
 
 /// Records in a transaction that is open.
-pub(crate) struct Open(TransactionalProducer);
+pub(crate) struct Open {
+    producer: TransactionalProducer,
+    topic: String,
+    /// Where readers of committed records stop when the marker is there.
+    end: i64,
+}
 
 impl Open {
+    /// On return the marker is in the partition: a coordinator answers before it has written it.
     pub(crate) fn end(self, cluster: &Cluster, commit: bool) {
         cluster.runtime.block_on(async {
             match commit {
-                true => self.0.commit().await.unwrap(),
-                false => self.0.abort().await.unwrap(),
+                true => self.producer.commit().await.unwrap(),
+                false => self.producer.abort().await.unwrap(),
             }
-            self.0.close().await.unwrap();
+            self.producer.close().await.unwrap();
+            let clock = SystemClock::default();
+            while cluster.end(&self.topic).await < self.end {
+                assert!(clock.monotonic() < PATIENCE, "the marker is never written");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         });
     }
 }
@@ -115,12 +128,19 @@ impl Cluster {
             let producer =
                 self.kafka.producer().build_transactional(format!("{topic}-{}", numbers.start)).await.unwrap();
             producer.begin().unwrap();
+            let end = self.end(topic).await + (numbers.end - numbers.start) as i64 + 1;
             for number in numbers {
                 let record = krafka::Record::new(topic, number.to_string()).partition(0);
                 let _ = producer.send(record).await.unwrap();
             }
-            Open(producer)
+            Open { producer, topic: topic.to_owned(), end }
         })
+    }
+
+    /// Where readers of committed records stop in partition 0.
+    async fn end(&self, topic: &str) -> i64 {
+        let leader = self.client.partition_client(topic, 0, UnknownTopicHandling::Retry).await.unwrap();
+        leader.get_offset(OffsetAt::Latest).await.unwrap()
     }
 
     /// All numbers of a partition.
@@ -188,7 +208,7 @@ impl<S: Source> Reading<S> {
                 Polled::Ended => return Ok(None),
                 Polled::Nothing { .. } => std::thread::park_timeout(PATIENCE),
             }
-            assert!(mailer_core::Clock::monotonic(&clock) < PATIENCE, "nothing came");
+            assert!(clock.monotonic() < PATIENCE, "nothing came");
         }
     }
 
