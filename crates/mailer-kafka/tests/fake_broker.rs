@@ -48,7 +48,8 @@ scenarios! {
     exactly_once::output_goes_to_partitions_added_later,
     exactly_once::sinks_and_sources_agree_on_keys_and_headers,
     exactly_once::dead_letters_are_published_with_the_output,
-    exactly_once::formats_come_back,
+    exactly_once::pairs_come_back,
+    exactly_once::protobuf_comes_back_with_a_time_of_its_own,
 }
 
 /// Under both protocols of transactions.

@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::host::{MemoryBlobs, context};
 use super::sinks::batch;
-use super::sources::{committed, read_all};
+use super::sources::{committed, read_all, start};
 use mailer_core::{
     CheckpointId, ErrorKind, ExactlyOnceSink, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, Result, Segment,
     Stager, StagerContext,
@@ -293,7 +293,7 @@ pub fn sinks_and_sources_agree_on_keys_and_headers(cluster: &Cluster) {
     let segments = stage(&mut job.stager("sink", &custom).unwrap(), [0]);
     job.publish(1, &segments).unwrap();
     let raw = mailer_kafka::KafkaSource::new(&cluster.bootstrap, &topic);
-    let record = super::sources::start(&raw).unwrap().take(1).unwrap().remove(0);
+    let record = start(&raw).unwrap().take(1).unwrap().remove(0);
     assert_eq!((record.key, record.value, record.headers), (expected.key, expected.value, expected.headers));
     assert_eq!(record.timestamp, 1_000, "event time");
 }
@@ -303,8 +303,7 @@ pub fn dead_letters_are_published_with_the_output(cluster: &Cluster) {
     let (input, output, dead) = (cluster.topic("orders", 1), cluster.topic("out", 1), cluster.topic("dead", 1));
     cluster.write(&input, 0, ["1", "two", "3"]);
     let source = KafkaSource::new(&cluster.bootstrap, &input).json::<u32>().dead_letters().until_end();
-    let (good, bad): (Vec<_>, Vec<_>) =
-        super::sources::start(&source).unwrap().rest().unwrap().into_iter().partition(Result::is_ok);
+    let (good, bad): (Vec<_>, Vec<_>) = start(&source).unwrap().rest().unwrap().into_iter().partition(Result::is_ok);
     let id = cluster.unique("out");
     let sink = |topic: &str| TransactionalKafkaSink::new(&cluster.bootstrap, topic, &id);
     let (numbers, letters) = (sink(&output).json(), sink(&dead).dead_letters());
@@ -317,7 +316,7 @@ pub fn dead_letters_are_published_with_the_output(cluster: &Cluster) {
 
     assert_eq!(committed(cluster, &output, 2), ["1", "3"]);
     let raw = KafkaSource::new(&cluster.bootstrap, &dead);
-    let letter = super::sources::start(&raw).unwrap().take(1).unwrap().remove(0);
+    let letter = start(&raw).unwrap().take(1).unwrap().remove(0);
     assert_eq!((letter.value.as_deref(), letter.timestamp), (Some(&b"two"[..]), 2), "as it was");
     let headers: Vec<_> = letter.headers.into_iter().map(|(name, value)| (name, value.unwrap())).collect();
     let expected = [
@@ -332,38 +331,48 @@ pub fn dead_letters_are_published_with_the_output(cluster: &Cluster) {
     assert!(std::str::from_utf8(error).unwrap().contains("not the expected JSON"), "{error:?}");
 }
 
-/// What one sink writes in a format, a source reads in it; null stays null on either side.
-pub fn formats_come_back(cluster: &Cluster) {
-    let topic = cluster.topic("formats", 1);
-    let sink = || TransactionalKafkaSink::new(&cluster.bootstrap, &topic, cluster.unique("out"));
-    let source = || KafkaSource::new(&cluster.bootstrap, &topic);
-    let mut job = Job::open::<u8, _>(&cluster.unique("job"), 1, &sink().json());
-    let mut published = 0;
-    let mut publish = |segments: Vec<Segment>| {
-        published += 1;
-        job.publish(published, &segments).unwrap();
-    };
-    let stager_of = Job::unopened::<u8, _>("job", 1, &sink().json());
-    let pairs = sink().json().pairs(mailer_kafka::AsBytes);
-    let changes = [(Some("a".to_owned()), Some(7)), (Some("a".to_owned()), None::<i64>), (None, Some(8))];
-    publish(stage(&mut stager_of.stager("pairs", &pairs).unwrap(), changes.clone()));
-    let table = source().json::<i64>().or_null().with_key(mailer_kafka::Text);
-    assert_eq!(super::sources::start(&table).unwrap().take(3).unwrap(), changes);
-    let error = super::sources::start(&source().json::<i64>()).unwrap().take(3).unwrap_err();
-    assert!(error.message().contains(&format!("{topic}-0@1")) && error.message().contains("`or_null`"), "{error}");
+/// Publishes items as one checkpoint of a new job.
+fn publish<T: Send + 'static, E: Encode<T>>(
+    cluster: &Cluster,
+    sink: &TransactionalKafkaSink<E>,
+    items: impl IntoIterator<Item = T>,
+) {
+    let mut job = Job::open::<T, _>(&cluster.unique("job"), 1, sink);
+    let segments = stage(&mut job.stager("sink", sink).unwrap(), items);
+    job.publish(1, &segments).unwrap();
+}
 
+fn new_sink(cluster: &Cluster, topic: &str) -> TransactionalKafkaSink {
+    TransactionalKafkaSink::new(&cluster.bootstrap, topic, cluster.unique("out"))
+}
+
+/// The changelog of a table: null stays null on either side.
+pub fn pairs_come_back(cluster: &Cluster) {
+    let topic = cluster.topic("table", 1);
+    let changes = [(Some("a".to_owned()), Some(7)), (Some("a".to_owned()), None::<i64>), (None, Some(8))];
+    publish(cluster, &new_sink(cluster, &topic).json().pairs(mailer_kafka::AsBytes), changes.clone());
+    let values = KafkaSource::new(&cluster.bootstrap, &topic).json::<i64>();
+    let table = values.clone().or_null().with_key(mailer_kafka::Text);
+    assert_eq!(start(&table).unwrap().take(3).unwrap(), changes);
+    let error = start(&values).unwrap().take(3).unwrap_err();
+    assert!(error.message().contains(&format!("{topic}-0@1")) && error.message().contains("`or_null`"), "{error}");
+}
+
+pub fn protobuf_comes_back_with_a_time_of_its_own(cluster: &Cluster) {
+    let topic = cluster.topic("messages", 1);
     let messages = [Number { a: 150 }, Number { a: -1 }];
-    let protobuf = sink().protobuf();
-    let at = super::sources::start(&source().start(mailer_kafka::Start::Latest)).unwrap().positions();
-    let at = at.values().next().unwrap().offset;
-    publish(stage(&mut stager_of.stager("messages", &protobuf).unwrap(), messages.clone()));
-    let from = source().start(mailer_kafka::Start::offsets(&topic, [(0, at)]));
-    let read = from.clone().protobuf::<Number>();
-    assert_eq!(super::sources::start(&read).unwrap().take(2).unwrap(), messages);
-    let mut timed = super::sources::start(&read.timestamp(|number| i64::from(number.a) * 2)).unwrap();
+    publish(cluster, &new_sink(cluster, &topic).protobuf(), messages.clone());
+    let source = KafkaSource::new(&cluster.bootstrap, &topic);
+    assert_eq!(
+        start(&source.clone().bytes()).unwrap().take(1).unwrap()[0],
+        &[8, 0x96, 1][..],
+        "protobuf's own example"
+    );
+    let numbers = source.protobuf::<Number>();
+    assert_eq!(start(&numbers).unwrap().take(2).unwrap(), messages);
+    let mut timed = start(&numbers.timestamp(|number| i64::from(number.a) * 2)).unwrap();
     let times: Vec<_> = timed.next().unwrap().unwrap().1.iter().map(|record| record.timestamp.0).collect();
     assert_eq!(times, [300, -2]);
-    assert_eq!(super::sources::start(&from.bytes()).unwrap().take(1).unwrap(), [&[8, 0x96, 1][..]]);
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
