@@ -21,7 +21,7 @@ fn main() -> Result<()> {
         return Err(Error::invalid_plan("name a prefix and a folder for checkpoints"));
     };
 
-    let env = Env::new(format!("{shop}-billing")).checkpointing(Duration::from_secs(1), FileStorage::new(folder));
+    let env = Env::new(&format!("{shop}-billing")).checkpointing(Duration::from_secs(1), FileStorage::new(folder));
     // ANCHOR: dead_letters
     let transactions = format!("{shop}-billing-1");
     let sink = |topic: &str| TransactionalKafkaSink::new(&broker, format!("{shop}-{topic}"), &transactions);
