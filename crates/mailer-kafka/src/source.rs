@@ -105,7 +105,7 @@ pub struct KafkaSource<D = Raw> {
 }
 
 impl KafkaSource {
-    /// Reads `topic`; its items are [`KafkaRecord`] until a format is chosen.
+    /// Reads `topic`; its items are [`crate::KafkaRecord`] until a format is chosen.
     pub fn new(bootstrap: impl Into<String>, topic: impl Into<String>) -> Self {
         Self::topics(bootstrap, [topic.into()])
     }

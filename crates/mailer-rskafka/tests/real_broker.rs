@@ -170,13 +170,13 @@ fn an_open_transaction_is_refused() {
     open.end(&cluster, false);
 }
 
-fn write(sink: &impl SinkFactory<String>, items: Range<u64>) {
-    let mut sink = sink.build(&context()).unwrap();
+fn write(sink: &impl SinkFactory<String>, items: Range<u64>) -> Result<()> {
+    let mut sink = sink.build(&context())?;
     let mut batch: Batch<String> = items.map(|item| Record::new(Timestamp(1_000), item.to_string())).collect();
-    sink.write(&mut batch).unwrap();
-    match sink.flush().unwrap() {
-        Flush::Done => {}
-        Flush::Pending(job) => job().unwrap(),
+    sink.write(&mut batch)?;
+    match sink.flush()? {
+        Flush::Done => Ok(()),
+        Flush::Pending(job) => job(),
     }
 }
 
@@ -187,7 +187,7 @@ fn every_compression_is_written_and_read() {
     let all = [Compression::NoCompression, Compression::Gzip, Compression::Lz4, Compression::Snappy, Compression::Zstd];
     for (hundred, compression) in (0..).zip(all) {
         let sink = KafkaSink::new(&cluster.bootstrap, &topic).bytes().compression(compression);
-        write(&sink, hundred * 100..(hundred + 1) * 100);
+        write(&sink, hundred * 100..(hundred + 1) * 100).unwrap();
     }
     let mut reading = Reading::start(&numbers(&cluster, &topic).until_end()).unwrap();
     assert!(reading.rest().unwrap().into_iter().eq(0..500));
@@ -201,7 +201,7 @@ fn keys_timestamps_and_headers_come_back() {
         let headers = [("source".to_owned(), b"shop".to_vec())].into();
         Ok(OutRecord { value: None, headers, ..OutRecord::default() }.with_key(record.value.clone()))
     });
-    write(&sink, 7..8);
+    write(&sink, 7..8).unwrap();
     let mut reading = Reading::start(&KafkaSource::new(&cluster.bootstrap, &topic)).unwrap();
     let record = reading.next().unwrap().unwrap().remove(0);
     assert_eq!((record.key.as_deref(), record.value.as_deref()), (Some(&b"7"[..]), None));
