@@ -65,8 +65,8 @@ impl<E> KafkaSink<E> {
         self.map(|_| AsProtobuf)
     }
 
-    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and headers of
-    /// the record, and with its provenance in further headers.
+    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
+    /// headers of the record, and with its provenance in further headers.
     pub fn dead_letters(self) -> KafkaSink<AsDeadLetter> {
         self.map(|_| AsDeadLetter)
     }
