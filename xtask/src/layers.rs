@@ -145,6 +145,8 @@ mod tests {
         assert!(said(arrow("mailer-runtime", "rocksdb")).contains("mailer-state-rocksdb"));
         assert_eq!(said(arrow("mailer-integration-tests", "krafka")), "");
         assert_ne!(said(arrow("mailer-runtime", "krafka")), "");
+        assert_eq!(said(arrow("mailer-rskafka", "rskafka")), "");
+        assert!(said(arrow("mailer-kafka", "rskafka")).contains("stays in mailer-rskafka"));
         assert_ne!(said(dev("mailer-core", "kafka-protocol")), "");
     }
 

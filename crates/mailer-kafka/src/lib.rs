@@ -35,6 +35,7 @@
 mod batch;
 mod client;
 mod connection;
+mod dead_letter;
 mod encode;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -50,11 +51,18 @@ mod source;
 mod topics;
 mod transactional;
 
-pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+pub use dead_letter::{
+    AsDeadLetter, DEAD_LETTER_ERROR, DEAD_LETTER_OFFSET, DEAD_LETTER_PARTITION, DEAD_LETTER_TIMESTAMP,
+    DEAD_LETTER_TOPIC, DeadLetter,
+};
+pub use encode::{
+    AsBytes, AsJson, AsProtobuf, Custom, Encode, EncodeValue, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
+};
 pub use record::{Headers, KafkaRecord, OutRecord};
 pub use security::{OidcClientCredentials, Pem, Sasl, Security, Token};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
-    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, RecordRef, Start, Text,
+    DeadLetters, Decode, Json, KafkaReader, KafkaSource, KeyedBy, Mapped, OnError, OnMissingOffset, OrNull, Parse,
+    Plain, Position, Protobuf, Raw, RecordRef, Skipped, Start, Text, Timestamped, Value,
 };
 pub use transactional::{KafkaStager, TransactionalKafkaSink};

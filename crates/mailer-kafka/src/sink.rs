@@ -5,7 +5,8 @@ mod pump;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
-use crate::encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+use crate::dead_letter::AsDeadLetter;
+use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, Encoded, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
 use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
@@ -51,12 +52,38 @@ impl KafkaSink {
 impl<E> KafkaSink<E> {
     /// Values are written as JSON.
     pub fn json(self) -> KafkaSink<AsJson> {
-        self.with(AsJson)
+        self.map(|_| AsJson)
     }
 
     /// Values are written as they are: strings, byte vectors.
     pub fn bytes(self) -> KafkaSink<AsBytes> {
-        self.with(AsBytes)
+        self.map(|_| AsBytes)
+    }
+
+    /// Values are written as protobuf messages.
+    pub fn protobuf(self) -> KafkaSink<AsProtobuf> {
+        self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
+    /// headers of the record, and with its provenance in further headers.
+    pub fn dead_letters(self) -> KafkaSink<AsDeadLetter> {
+        self.map(|_| AsDeadLetter)
+    }
+
+    /// Items are `Option`s; `None` is written as a tombstone. Call it behind `json`, `bytes` or `protobuf`.
+    pub fn or_tombstone(self) -> KafkaSink<OrTombstone<E>> {
+        self.map(OrTombstone)
+    }
+
+    /// Items are pairs `(Option<K>, Option<V>)`: the key in this format, the value in the sink's; `None` is Kafka's null.
+    ///
+    /// ```
+    /// use mailer_kafka::{AsBytes, KafkaSink};
+    /// let prices = KafkaSink::new("localhost:9092", "prices").json().pairs(AsBytes); // (Option<String>, Option<f64>)
+    /// ```
+    pub fn pairs<K>(self, key: K) -> KafkaSink<Pairs<K, E>> {
+        self.map(|value| Pairs { key, value })
     }
 
     /// `encode` makes the whole record: key, value, headers, timestamp, partition.
@@ -64,7 +91,7 @@ impl<E> KafkaSink<E> {
     where
         F: Fn(&Record<T>) -> Result<OutRecord> + Clone + Send + Sync + 'static,
     {
-        self.with(Custom(encode))
+        self.map(|_| Custom(encode))
     }
 
     /// Gives every record a key.
@@ -73,8 +100,7 @@ impl<E> KafkaSink<E> {
         K: AsRef<[u8]>,
         F: Fn(&T) -> K + Clone + Send + Sync + 'static,
     {
-        let Self { connection, topic, in_flight, encode } = self;
-        KafkaSink { connection, topic, in_flight, encode: WithKey { encode, key } }
+        self.map(|encode| WithKey { encode, key })
     }
 
     /// The client id brokers see in their logs and quotas. Default: `mailer`.
@@ -113,8 +139,9 @@ impl<E> KafkaSink<E> {
         self
     }
 
-    fn with<F>(self, encode: F) -> KafkaSink<F> {
-        KafkaSink { connection: self.connection, topic: self.topic, in_flight: self.in_flight, encode }
+    fn map<F>(self, change: impl FnOnce(E) -> F) -> KafkaSink<F> {
+        let Self { connection, topic, in_flight, encode } = self;
+        KafkaSink { connection, topic, in_flight, encode: change(encode) }
     }
 }
 

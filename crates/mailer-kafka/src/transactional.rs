@@ -21,7 +21,8 @@ pub use stager::KafkaStager;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
-use crate::encode::{AsBytes, AsJson, Custom, Encode, Unformatted, WithKey};
+use crate::dead_letter::AsDeadLetter;
+use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
 use crate::record::OutRecord;
 use crate::runtime::Io;
@@ -79,6 +80,32 @@ impl<E> TransactionalKafkaSink<E> {
     /// Values are written as they are: strings, byte vectors.
     pub fn bytes(self) -> TransactionalKafkaSink<AsBytes> {
         self.map(|_| AsBytes)
+    }
+
+    /// Values are written as protobuf messages.
+    pub fn protobuf(self) -> TransactionalKafkaSink<AsProtobuf> {
+        self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
+    /// headers of the record, and with its provenance in further headers.
+    pub fn dead_letters(self) -> TransactionalKafkaSink<AsDeadLetter> {
+        self.map(|_| AsDeadLetter)
+    }
+
+    /// Items are `Option`s; `None` is written as a tombstone. Call it behind `json`, `bytes` or `protobuf`.
+    pub fn or_tombstone(self) -> TransactionalKafkaSink<OrTombstone<E>> {
+        self.map(OrTombstone)
+    }
+
+    /// Items are pairs `(Option<K>, Option<V>)`: the key in this format, the value in the sink's; `None` is Kafka's null.
+    ///
+    /// ```
+    /// use mailer_kafka::{AsBytes, TransactionalKafkaSink};
+    /// let prices = TransactionalKafkaSink::new("localhost:9092", "prices", "prices-1").json().pairs(AsBytes); // (Option<String>, Option<f64>)
+    /// ```
+    pub fn pairs<K>(self, key: K) -> TransactionalKafkaSink<Pairs<K, E>> {
+        self.map(|value| Pairs { key, value })
     }
 
     /// `encode` makes the whole record: key, value, headers, timestamp, partition.

@@ -8,7 +8,7 @@ use mailer_kafka::KafkaStager;
 use std::time::Duration;
 use support::exactly_once::{self, Job, sink, stage};
 use support::sinks::batch;
-use support::{Cluster, faults, sinks, sources};
+use support::{Cluster, conformance, faults, sinks, sources};
 
 macro_rules! scenarios {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -41,6 +41,9 @@ scenarios! {
     sinks::a_small_budget_is_backpressure,
     sinks::a_missing_output_topic_comes_with_the_command,
     sinks::a_refused_record_is_an_error_of_the_flush,
+    conformance::the_source_passes,
+    conformance::the_sink_passes,
+    conformance::the_exactly_once_sink_passes,
     exactly_once::publishes_segments_and_marker_at_once,
     exactly_once::a_claim_is_a_marker_without_records,
     exactly_once::order_per_partition_is_the_staged_order,
@@ -55,6 +58,9 @@ scenarios! {
     exactly_once::poison_is_found_while_staging,
     exactly_once::output_goes_to_partitions_added_later,
     exactly_once::sinks_and_sources_agree_on_keys_and_headers,
+    exactly_once::dead_letters_are_published_with_the_output,
+    exactly_once::pairs_come_back,
+    exactly_once::protobuf_comes_back_with_a_time_of_its_own,
 }
 
 #[test]

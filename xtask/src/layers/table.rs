@@ -30,6 +30,8 @@ const OPERATORS: &str = "mailer-operators";
 const RUNTIME: &str = "mailer-runtime";
 const KAFKA: &str = "mailer-kafka";
 const XTASK: &str = "xtask";
+const RSKAFKA: &str = "mailer-rskafka";
+const EXAMPLES: &str = "mailer-examples";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -50,8 +52,9 @@ pub(super) const CRATES: &[Crate] = &[
     row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
+    row(RSKAFKA, &[CORE], CONNECTOR),
     row(XTASK, &[], "xtask builds when nothing else does"),
-    top("mailer-examples"),
+    top(EXAMPLES),
     top(INTEGRATION_TESTS),
 ];
 
@@ -63,8 +66,14 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         package: "krafka",
-        used_by: &[KAFKA, INTEGRATION_TESTS],
+        used_by: &[KAFKA, RSKAFKA, INTEGRATION_TESTS],
         rule: "krafka stays behind mailer-kafka, so that it can be replaced; only tests and the demo use its fake broker",
+    },
+    Wrapper {
+        package: "rskafka",
+        used_by: &[RSKAFKA, EXAMPLES, INTEGRATION_TESTS],
+        rule: "rskafka stays in mailer-rskafka: nothing that promises exactly once stands on it; only tests use it as a \
+               foreign client",
     },
     Wrapper {
         package: "kafka-protocol",

@@ -11,8 +11,8 @@ use super::{Decode, OnError, Position, RecordRef, Settings};
 use crate::client::Client;
 use crate::runtime::Io;
 use mailer_core::{
-    Batch, CheckpointId, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SplitId, StartAt,
-    Timestamp, WorkerContext,
+    Batch, CheckpointId, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SplitId,
+    SplitState, StartAt, Timestamp, WorkerContext,
 };
 use std::cell::RefCell;
 use std::fmt;
@@ -32,7 +32,8 @@ pub struct KafkaReader<D: Decode> {
     /// Assigned since the last poll; the fetcher gets them with the next one.
     fresh: Vec<Assigned>,
     current: Option<Unpacking>,
-    skipped: u64,
+    /// Chunks in hand of slots that were paused meanwhile.
+    parked: Vec<Unpacking>,
     monitor: Option<RefCell<Monitor>>,
 }
 
@@ -43,6 +44,8 @@ struct Slot {
     position: Position,
     /// Where it ends, in bounded mode.
     end: Option<i64>,
+    /// Its event time is too far ahead of others.
+    paused: bool,
 }
 
 impl Slot {
@@ -89,13 +92,8 @@ impl<D: Decode> KafkaReader<D> {
             slots: Vec::new(),
             fresh: Vec::new(),
             current: None,
-            skipped: 0,
+            parked: Vec::new(),
         })
-    }
-
-    /// Records left out because they did not decode ([`OnError::Skip`]).
-    pub fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     fn order(&self, order: Order) {
@@ -104,17 +102,27 @@ impl<D: Decode> KafkaReader<D> {
         self.queue.notify();
     }
 
-    /// How many offsets of a split are behind the last record handed out, as far as brokers have told; an offset may be a
-    /// control record. `None` before the first answer.
-    pub fn lag(&self, split: &SplitId) -> Option<u64> {
-        let slot = self.slots.iter().position(|slot| slot.split == *split)?;
-        let behind = self.queue.end(slot)? - self.slots[slot].position.offset;
-        Some(u64::try_from(behind).unwrap_or(0))
+    fn slot(&self, split: &SplitId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.split == *split)
+    }
+
+    /// The next chunk to hand out: the one in hand, then those in hand of slots that may go on, then what was fetched.
+    fn next_chunk(&mut self) -> Option<Unpacking> {
+        let is_paused = |slot: usize| self.slots[slot].paused;
+        match self.current.take() {
+            Some(chunk) if is_paused(chunk.slot) => self.parked.push(chunk),
+            Some(chunk) => return Some(chunk),
+            None => {}
+        }
+        match self.parked.iter().position(|chunk| !is_paused(chunk.slot)) {
+            Some(at) => Some(self.parked.remove(at)),
+            None => self.queue.pop(is_paused).map(Unpacking::new),
+        }
     }
 
     /// Moves records of one chunk into `out`. Returns their bytes, and whether the chunk is done.
     fn drain(&mut self, chunk: &mut Unpacking, out: &mut Batch<D::Item>) -> Result<(usize, bool)> {
-        let Self { slots, settings, decode, skipped, .. } = self;
+        let Self { slots, settings, decode, .. } = self;
         let slot = &mut slots[chunk.slot];
         let mut bytes = 0;
         loop {
@@ -135,8 +143,11 @@ impl<D: Decode> KafkaReader<D> {
                 let next = view.offset + 1;
                 let record = RecordRef { topic: &slot.topic, partition: slot.partition, leader_epoch, view };
                 match decode.decode_ref(&record) {
-                    Ok(value) => out.push(Record { timestamp: Timestamp(view.timestamp), value }),
-                    Err(error) => undecodable(settings, skipped, error.context(record.place()))?,
+                    Ok(value) => {
+                        let timestamp = Timestamp(decode.timestamp(view.timestamp, &value));
+                        out.push(Record { timestamp, value });
+                    }
+                    Err(error) => undecodable(settings, error.context(record.place()))?,
                 }
                 slot.position = slot.at(next, leader_epoch);
                 if out.len() >= MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
@@ -160,13 +171,17 @@ impl<D: Decode> KafkaReader<D> {
         }
     }
 
+    fn is_caught_up(&self) -> bool {
+        self.slots.is_empty() || self.parked.is_empty() && self.queue.is_caught_up()
+    }
+
     fn nothing(&self) -> Result<Polled> {
         if self.settings.until_end && self.slots.iter().all(Slot::is_done) {
             return Ok(Polled::Ended);
         }
         match self.queue.failure() {
             Some(error) => Err(error),
-            None => Ok(Polled::Nothing { caught_up: self.slots.is_empty() || self.queue.is_caught_up() }),
+            None => Ok(Polled::Nothing { caught_up: self.is_caught_up() }),
         }
     }
 }
@@ -190,7 +205,7 @@ impl<D: Decode> Source for KafkaReader<D> {
             Ok((position, end))
         })?;
         let topic: Arc<str> = topic.into();
-        let slot = Slot { split: split.clone(), topic: topic.clone(), partition, position, end };
+        let slot = Slot { split: split.clone(), topic: topic.clone(), partition, position, end, paused: false };
         let Position { offset, leader_epoch, topic_id } = position;
         self.fresh.push(Assigned { topic, partition, topic_id, offset, leader_epoch, finished: slot.is_done() });
         self.slots.push(slot);
@@ -203,8 +218,7 @@ impl<D: Decode> Source for KafkaReader<D> {
             self.order(Order::Read(fresh));
         }
         loop {
-            let next = || self.queue.pop().map(Unpacking::new);
-            let Some(mut chunk) = self.current.take().or_else(next) else { return self.nothing() };
+            let Some(mut chunk) = self.next_chunk() else { return self.nothing() };
             let slot = chunk.slot;
             let (bytes, done) = self.drain(&mut chunk, out)?;
             match done {
@@ -225,6 +239,31 @@ impl<D: Decode> Source for KafkaReader<D> {
             monitor.borrow_mut().noted(&slot.topic, slot.partition, slot.position.offset);
         }
         slot.position
+    }
+
+    fn split_state(&self, split: &SplitId) -> Option<SplitState> {
+        let at = self.slot(split)?;
+        let slot = &self.slots[at];
+        Some(match self.queue.end(at) {
+            _ if slot.is_done() => SplitState::Ended,
+            Some(end) if slot.position.offset >= end => SplitState::CaughtUp,
+            _ => SplitState::Reading,
+        })
+    }
+
+    /// Offsets behind the last record handed out, as far as brokers have told; an offset may be a control record. `None`
+    /// before the first answer.
+    fn lag(&self, split: &SplitId) -> Option<u64> {
+        let slot = self.slot(split)?;
+        let behind = self.queue.end(slot)? - self.slots[slot].position.offset;
+        Some(u64::try_from(behind).unwrap_or(0))
+    }
+
+    fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
+        if let Some(slot) = self.slot(split) {
+            self.slots[slot].paused = paused;
+        }
+        true
     }
 
     fn on_completed(&mut self, _id: CheckpointId) -> Result<()> {
@@ -253,13 +292,15 @@ fn place(slot: &Slot, offset: i64) -> String {
     format!("{}-{}@{offset}", slot.topic, slot.partition)
 }
 
-fn undecodable(settings: &Settings, skipped: &mut u64, error: Error) -> Result<()> {
+fn undecodable(settings: &Settings, error: Error) -> Result<()> {
     if settings.on_error == OnError::Fail {
-        return Err(error.context("a record does not decode (`on_error(OnError::Skip)` would leave it out)"));
+        return Err(error.context(
+            "a record does not decode (`on_error(OnError::Skip)` would leave it out, `dead_letters` make it an item)",
+        ));
     }
-    *skipped += 1;
-    if *skipped == 1 {
-        tracing::warn!(%error, "a record was left out; further ones are only counted");
+    let skipped = settings.skipped.one();
+    if skipped.is_power_of_two() {
+        tracing::warn!(%error, skipped, "a record was left out; the next message comes when their number has doubled");
     }
     Ok(())
 }

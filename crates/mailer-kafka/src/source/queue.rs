@@ -110,8 +110,11 @@ impl Queue {
 
     // The worker's side.
 
-    pub(crate) fn pop(&self) -> Option<Chunk> {
-        self.lock().chunks.pop_front()
+    /// The first chunk of a slot that is not paused.
+    pub(crate) fn pop(&self, is_paused: impl Fn(usize) -> bool) -> Option<Chunk> {
+        let mut state = self.lock();
+        let at = state.chunks.iter().position(|chunk| !is_paused(chunk.slot))?;
+        state.chunks.remove(at)
     }
 
     /// Frees the bytes of a chunk that has been handed out.
@@ -158,10 +161,19 @@ mod tests {
         let queue = queue();
         queue.push(Chunk { records: Bytes::from_static(&[0; 10]), ..Chunk::jump(0, 1) });
         assert_eq!(queue.held(), [10]);
-        let taken = queue.pop().unwrap();
+        let taken = queue.pop(|_| false).unwrap();
         assert_eq!(queue.held(), [10], "records in the worker's hands still count");
         queue.release(0, taken.records.len());
         assert_eq!(queue.held(), [0]);
+    }
+
+    #[test]
+    fn chunks_of_a_paused_slot_wait_and_the_others_pass() {
+        let queue = queue();
+        queue.add_slot();
+        [(0, 1), (1, 2), (0, 3)].into_iter().for_each(|(slot, next)| queue.push(Chunk::jump(slot, next)));
+        let next = |paused: &[usize]| queue.pop(|slot| paused.contains(&slot)).map(|chunk| chunk.next);
+        assert_eq!([next(&[0]), next(&[0]), next(&[]), next(&[])], [Some(2), None, Some(1), Some(3)]);
     }
 
     #[test]
@@ -178,7 +190,7 @@ mod tests {
         queue.push(Chunk::jump(0, 1));
         queue.set_caught_up(true);
         assert!(!queue.is_caught_up());
-        queue.pop();
+        queue.pop(|_| false);
         assert!(queue.is_caught_up());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::batch::{Malformed, RecordView};
 use crate::record::KafkaRecord;
+use bytes::Bytes;
 use mailer_core::Result;
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,16 @@ impl<'a> RecordRef<'a> {
     pub fn headers(&self) -> impl Iterator<Item = Result<(&'a [u8], Option<&'a [u8]>)>> + use<'a> {
         let place = self.place();
         self.view.headers().map(move |header| header.map_err(|malformed| malformed.into_error(&place)))
+    }
+
+    /// The key, to keep: it keeps the response.
+    pub fn shared_key(&self) -> Option<Bytes> {
+        self.view.shared_key()
+    }
+
+    /// The value, to keep: it keeps the response.
+    pub fn shared_value(&self) -> Option<Bytes> {
+        self.view.shared_value()
     }
 
     /// A record of its own: key, value and header values are slices of the response and keep it.
