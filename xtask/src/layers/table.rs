@@ -82,6 +82,32 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
+/// A package that must not be in what is shipped, at whatever depth.
+pub(super) struct Absent {
+    pub(super) package: &'static str,
+    /// Crates of ours that are made of it.
+    pub(super) except: &'static [&'static str],
+    pub(super) rule: &'static str,
+}
+
+pub(super) const ABSENT: &[Absent] = &[
+    Absent {
+        package: "krafka",
+        except: &[],
+        rule: "mailer-kafka has a client of its own; krafka is an oracle and a foreign writer, in tests alone",
+    },
+    Absent {
+        package: "rskafka",
+        except: &[RSKAFKA],
+        rule: "only mailer-rskafka is made of rskafka: it cannot read what exactly-once output looks like",
+    },
+    Absent {
+        package: "rdkafka",
+        except: &[],
+        rule: "no C client in the product; the benchmark's peers are outside the workspace",
+    },
+];
+
 const fn row(name: &'static str, uses: &'static [&'static str], rule: &'static str) -> Crate {
     Crate { name, uses, anything: false, rule }
 }
