@@ -9,6 +9,7 @@
 mod blob;
 mod clock;
 pub mod codec;
+pub mod conformance;
 mod either;
 mod error;
 mod exactly_once;
