@@ -10,14 +10,17 @@
 )]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mailer_core::{Batch, KeyGroup, KeyHash, Keyed, Record, Result, Timestamp, Watermark};
+use mailer_core::{Batch, Error, KeyGroup, KeyHash, Keyed, Record, Result, Timestamp, Watermark};
 use mailer_operators::harness::OrderedStore;
-use mailer_operators::{Chain, ChainContext, Counter, OpenOperator, SideOutputs, Sliding, Tumbling, Windowed, Windows};
+use mailer_operators::{
+    Chain, ChainContext, Counter, OpenOperator, SideOutputs, Sliding, Spawner, Tumbling, Windowed, Windows,
+};
 use mailer_state::{StateStore, layout::FIRST_UNKEYED_GROUP};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -145,6 +148,10 @@ impl OpenOperator for Worker {
 
     fn counter(&mut self, _operator: &str, _what: &'static str) -> Counter {
         Counter::default()
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        Err(Error::internal("windows spawn nothing"))
     }
 
     fn waker(&self) -> Waker {

@@ -22,8 +22,9 @@ use std::ops::Range;
 /// A key is found once per record and then known by a number, its *slot*, until it is released. No two windows of a key
 /// may begin at the same time.
 ///
-/// Memory for keys and values of eight bytes: about 105 bytes per key with one open window (its slot of 96, and 5 to 10
-/// in the table), 32 for each further window of that key, and while the slots double half of that again.
+/// Memory for keys and values of eight bytes: about 80 bytes per key with one open window (its slot of 64, 8 for its
+/// order, 5 to 10 in the table), 32 to 64 for each further window of that key; and as slots double when they are used
+/// up, up to twice that.
 ///
 /// ```
 /// use mailer_core::{KeyHash, TimeWindow};
@@ -121,13 +122,19 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
     /// The same, for changing; the slot is in use.
     #[inline]
     pub fn get_mut(&mut self, slot: u32, start: Timestamp) -> Option<&mut V> {
-        let pane = self.slots.changed(slot).find_mut(start)?;
-        Some(pane.touch())
+        let (panes, listing) = self.slots.changing(slot);
+        let pane = panes.find_mut(start)?;
+        if !std::mem::replace(&mut pane.changed, true) {
+            listing.add();
+        }
+        Some(&mut pane.value)
     }
 
     /// Adds the value of a window that has none yet.
     pub fn insert(&mut self, slot: u32, window: TimeWindow, value: V) {
-        self.slots.changed(slot).insert(Pane::new(window, value));
+        let (panes, listing) = self.slots.changing(slot);
+        panes.insert(Pane::new(window, value));
+        listing.add();
     }
 
     /// Takes a value out, here and in the store; none for a slot that is not in use.

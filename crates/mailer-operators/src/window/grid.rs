@@ -91,8 +91,10 @@ mod tests {
         grid.windows(pane).map(|window| (window.start.0, window.end.0)).collect()
     }
 
-    /// size, slide, offset, time, windows
-    const VECTORS: &[(i64, i64, i64, i64, &[(i64, i64)])] = &[
+    /// Size, slide, offset, time, and the windows of that time.
+    type Vector = (i64, i64, i64, i64, &'static [(i64, i64)]);
+
+    const VECTORS: &[Vector] = &[
         (300, 300, 0, 450, &[(300, 600)]),
         (300, 300, 0, 600, &[(600, 900)]),
         (300, 300, 60, 420, &[(360, 660)]),

@@ -12,7 +12,7 @@ pub(super) fn millis(what: &str, duration: Duration, problems: &mut Vec<String>)
 
 /// A duration that may be zero.
 pub(super) fn whole_millis(what: &str, duration: Duration, problems: &mut Vec<String>) -> i64 {
-    if duration.subsec_nanos() % 1_000_000 != 0 {
+    if !duration.subsec_nanos().is_multiple_of(1_000_000) {
         problems.push(format!("{what} is {duration:?}: time is in whole milliseconds"));
     }
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)

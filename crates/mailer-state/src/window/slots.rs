@@ -4,10 +4,10 @@ use hashbrown::HashTable;
 use mailer_core::{Error, Key, KeyGroup, KeyHash, Result, codec};
 use std::cmp::Ordering;
 
+/// What a record needs lies together and in front.
+#[repr(C)]
 struct Slot<K, P> {
     hash: KeyHash,
-    /// The first bytes of the encoded key: nearly always enough to order it.
-    rank: u64,
     key: K,
     panes: P,
     used: bool,
@@ -15,10 +15,27 @@ struct Slot<K, P> {
     listed: bool,
 }
 
+/// Where a slot is put down as changed.
+pub(super) struct Listing<'a> {
+    listed: &'a mut bool,
+    list: &'a mut Vec<u32>,
+    at: u32,
+}
+
+impl Listing<'_> {
+    pub(super) fn add(self) {
+        if !std::mem::replace(self.listed, true) {
+            self.list.push(self.at);
+        }
+    }
+}
+
 /// A slab of keys. A free slot keeps its key until it is used again or no key is left.
 pub(super) struct Slots<K, P> {
     table: HashTable<u32>,
     slots: Vec<Slot<K, P>>,
+    /// For each slot the first bytes of its encoded key: nearly always enough to order it.
+    ranks: Vec<u64>,
     free: Vec<u32>,
     listed: Vec<u32>,
     /// Keys in each group.
@@ -38,7 +55,8 @@ impl<K: Key, P: Default> Slots<K, P> {
 
     pub(super) fn new(key_groups: u16) -> Self {
         let groups = vec![0; usize::from(key_groups)];
-        Self { table: HashTable::new(), slots: Vec::new(), free: Vec::new(), listed: Vec::new(), groups }
+        let (slots, ranks, free, listed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { table: HashTable::new(), slots, ranks, free, listed, groups }
     }
 
     #[inline]
@@ -61,17 +79,19 @@ impl<K: Key, P: Default> Slots<K, P> {
 
     fn add(&mut self, hash: KeyHash, key: &K) -> Result<u32> {
         let rank = rank(key)?;
-        let mut slot = Slot { hash, rank, key: key.clone(), panes: P::default(), used: true, listed: false };
+        let mut slot = Slot { hash, key: key.clone(), panes: P::default(), used: true, listed: false };
         let at = match self.free.pop() {
             Some(at) => {
                 let old = &mut self.slots[at as usize];
                 slot.listed = old.listed;
                 *old = slot;
+                self.ranks[at as usize] = rank;
                 at
             }
             None => {
                 let at = u32::try_from(self.slots.len()).map_err(|_| too_many())?;
                 self.slots.push(slot);
+                self.ranks.push(rank);
                 at
             }
         };
@@ -100,6 +120,7 @@ impl<K: Key, P: Default> Slots<K, P> {
         self.count(hash, |keys| keys - 1);
         if self.table.is_empty() {
             self.slots.clear();
+            self.ranks.clear();
             self.free.clear();
             self.listed.clear();
         }
@@ -131,15 +152,11 @@ impl<K: Key, P: Default> Slots<K, P> {
         &mut self.slots[at as usize].panes
     }
 
-    /// For changing: the slot is looked at by the next write-back.
+    /// For changing, with the list of what the next write-back looks at.
     #[inline]
-    pub(super) fn changed(&mut self, at: u32) -> &mut P {
-        let slot = &mut self.slots[at as usize];
-        if !slot.listed {
-            slot.listed = true;
-            self.listed.push(at);
-        }
-        &mut slot.panes
+    pub(super) fn changing(&mut self, at: u32) -> (&mut P, Listing<'_>) {
+        let Slot { panes, listed, .. } = &mut self.slots[at as usize];
+        (panes, Listing { listed, list: &mut self.listed, at })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -169,15 +186,14 @@ impl<K: Key, P: Default> Slots<K, P> {
     }
 
     pub(super) fn compare(&self, one: u32, other: u32) -> Result<Ordering> {
-        let (one, other) = (&self.slots[one as usize], &self.slots[other as usize]);
-        match one.rank.cmp(&other.rank) {
-            Ordering::Equal => Ok(encoded(&one.key)?.cmp(&encoded(&other.key)?)),
+        match self.ranks[one as usize].cmp(&self.ranks[other as usize]) {
+            Ordering::Equal => Ok(encoded(self.key(one).1)?.cmp(&encoded(self.key(other).1)?)),
             different => Ok(different),
         }
     }
 
     pub(super) fn sort<T: Copy>(&self, items: &mut [T], slot: impl Fn(&T) -> u32) -> Result<()> {
-        let rank = |item: &T| self.slots[slot(item) as usize].rank;
+        let rank = |item: &T| self.ranks[slot(item) as usize];
         let mut order: Vec<(u64, T)> = items.iter().map(|item| (rank(item), *item)).collect();
         order.sort_unstable_by_key(|(rank, _)| *rank);
         for equal in order.chunk_by_mut(|one, other| one.0 == other.0).filter(|equal| equal.len() > 1) {

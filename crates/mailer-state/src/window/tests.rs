@@ -21,7 +21,7 @@ fn contents(state: &WindowState<u16, u32>) -> Model {
 }
 
 fn change(state: &mut WindowState<u16, u32>, model: &mut Model, store: &mut MapStore, rng: &mut Rng) {
-    let (key, start, value) = (rng.below(12) as u16, rng.below(6) as i64 * 10 - 20, rng.below(1_000) as u32);
+    let (key, start, value) = (rng.below(8) as u16, rng.below(30) as i64 * 10 - 70, rng.below(1_000) as u32);
     let slot = state.slot(hash(key), &key).unwrap();
     if rng.chance(60) {
         match state.get_mut(slot, Timestamp(start)) {
@@ -116,5 +116,5 @@ fn a_value_of_another_type_is_corrupt_and_names_the_state() {
 #[test]
 fn an_open_window_is_as_large_as_documented() {
     assert_eq!(size_of::<Pane<u64>>(), 32);
-    assert_eq!(slots::Slots::<u64, Panes<u64>>::SLOT_BYTES, 96);
+    assert_eq!(slots::Slots::<u64, Panes<u64>>::SLOT_BYTES, 64);
 }
