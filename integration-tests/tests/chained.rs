@@ -1,6 +1,8 @@
 //! Two exactly-once jobs in a row on a real broker, with aborted transactions of a foreign client between their records:
 //! what Kafka's own console consumer reads at the end is exact.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed step ends a test, and what is skipped is told")]
+
 use krafka::Kafka;
 use krafka::producer::TransactionalProducer;
 use mailer_kafka::{KafkaSource, TransactionalKafkaSink};
