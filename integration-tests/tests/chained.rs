@@ -32,7 +32,7 @@ impl Foreign {
         for value in values {
             let mut record = krafka::Record::new(topic, bytes::Bytes::from(value));
             record.partition = None;
-            self.producer.enqueue(record).await.unwrap();
+            let _acknowledged_by_the_flush = self.producer.enqueue(record).await.unwrap();
         }
         self.producer.flush().await.unwrap();
         match commit {
@@ -68,7 +68,7 @@ fn second(bootstrap: &str, topics: &Topics, folder: &Path) -> Result<()> {
         .key_by(|(key, _)| *key)
         .reduce("sums", |sum: &mut (u64, u64), next| sum.1 += next.1)
         .map(|(key, sum)| format!("{key},{sum}"))
-        .sink("sums", sink.bytes().key(|line: &String| line.split(',').next().unwrap_or_default().to_owned()));
+        .sink("out", sink.bytes().key(|line: &String| line.split(',').next().unwrap_or_default().to_owned()));
     env.execute()
 }
 
