@@ -58,3 +58,15 @@ fn the_options_of_kafka_make_a_plan() {
     let text = printed(env!("CARGO_BIN_EXE_kafka_options"), &[]);
     assert!(text.contains("audited: exactly once") && text.contains("sizes: at least once"), "{text}");
 }
+
+#[test]
+fn parallel_consumers_handle_everything() {
+    let text = printed(env!("CARGO_BIN_EXE_parallel_http"), &[]);
+    assert!(text.contains("100 calls") && text.ends_with("stopped gracefully\n"), "{text}");
+    let text = printed(env!("CARGO_BIN_EXE_parallel_sync"), &[]);
+    assert!(text.contains("20 files") && text.ends_with("stopped gracefully\n"), "{text}");
+    let text = printed(env!("CARGO_BIN_EXE_parallel_batch"), &[]);
+    assert!(text.contains("60 rows") && text.ends_with("stopped gracefully\n"), "{text}");
+    let text = printed(env!("CARGO_BIN_EXE_parallel_dead_letters"), &[]);
+    assert!(text.contains("put away: orders-0@2") && text.ends_with("stopped gracefully\n"), "{text}");
+}

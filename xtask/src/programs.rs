@@ -32,6 +32,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("state", "mailer-state", "value_state"),
     ("window", "mailer-operators", "window"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
+    ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
 
 /// Measures one area; what follows its name goes to the bench.

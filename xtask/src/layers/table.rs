@@ -32,6 +32,7 @@ const KAFKA: &str = "mailer-kafka";
 const XTASK: &str = "xtask";
 const RSKAFKA: &str = "mailer-rskafka";
 const EXAMPLES: &str = "mailer-examples";
+const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -53,6 +54,11 @@ pub(super) const CRATES: &[Crate] = &[
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
     row(RSKAFKA, &[CORE], CONNECTOR),
+    row(
+        PARALLEL_CONSUMER,
+        &[],
+        "the parallel consumer stands alone: a team that only consumes builds nothing of the engine",
+    ),
     row(XTASK, &[], "xtask builds when nothing else does"),
     top(EXAMPLES),
     top(INTEGRATION_TESTS),
@@ -66,8 +72,8 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         package: "krafka",
-        used_by: &[KAFKA, RSKAFKA, INTEGRATION_TESTS],
-        rule: "krafka stays behind mailer-kafka, so that it can be replaced; only tests and the demo use its fake broker",
+        used_by: &[KAFKA, RSKAFKA, PARALLEL_CONSUMER, INTEGRATION_TESTS],
+        rule: "krafka stays behind the parallel consumer's source, so that it can be replaced; elsewhere only tests use it",
     },
     Wrapper {
         package: "rskafka",
@@ -93,8 +99,9 @@ pub(super) struct Absent {
 pub(super) const ABSENT: &[Absent] = &[
     Absent {
         package: "krafka",
-        except: &[],
-        rule: "mailer-kafka has a client of its own; krafka is an oracle and a foreign writer, in tests alone",
+        except: &[PARALLEL_CONSUMER],
+        rule: "mailer-kafka has a client of its own; krafka is an oracle and a foreign writer, in tests alone. The parallel \
+               consumer takes group membership from it",
     },
     Absent {
         package: "rskafka",
