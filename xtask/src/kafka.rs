@@ -28,6 +28,7 @@ mod tools;
 pub use broker::{Broker, BrokerOptions};
 pub use command::{Action, UpOptions, run};
 pub use jars::jars;
+pub(crate) use jars::jvm;
 pub use tools::{ConsoleConsumer, ConsoleRecord, GroupPosition, Isolation, Tools, Transaction};
 
 use anyhow::bail;

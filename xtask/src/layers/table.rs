@@ -30,6 +30,7 @@ const OPERATORS: &str = "mailer-operators";
 const RUNTIME: &str = "mailer-runtime";
 const KAFKA: &str = "mailer-kafka";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+const MEASURE: &str = "mailer-measure";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
@@ -50,6 +51,8 @@ pub(super) const CRATES: &[Crate] = &[
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
     row("xtask", &[], "xtask builds when nothing else does"),
+    row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
+    top("mailer-bench"),
     top("mailer-examples"),
     top(INTEGRATION_TESTS),
 ];
