@@ -12,7 +12,7 @@ final class Payload {
     static String value(long n) {
         long random = scramble(n), again = scramble(n ^ 0x5555);
         return exactly(String.format(Locale.ROOT,
-                "{\"user\":\"user-%08d\",\"item\":\"item-%08d\",\"amount\":%08d,\"at\":%d,\"note\":\"%016x as ordered\"}",
+                "{\"user\":\"user-%08d\",\"item\":\"item-%08d\",\"amount\":%08d,\"at\":%d,\"note\":\"%016x sold\"}",
                 Long.remainderUnsigned(random, KEYS), Long.remainderUnsigned(again, 10_000_000),
                 (random >>> 40) % 100_000_000, 1_700_000_000_000L + Long.remainderUnsigned(n, 1_000_000_000), again),
                 118);

@@ -1,7 +1,7 @@
 //! The records: 16 bytes of key and 118 of value, the same numbers giving the same bytes in every language.
 //!
 //! The value is JSON-like text of which about a third is random, so that compression has an ordinary day.
-//! `integration-tests/kafka/Desk.java` makes the same ones for the topics that are read.
+//! `integration-tests/kafka/Payload.java` makes the same ones for the topics that are read.
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 16;
@@ -29,7 +29,7 @@ impl Payload {
         let (random, again) = (scramble(n), scramble(n ^ 0x5555));
         let key = format!("key-{:012}", random % KEYS);
         let value = format!(
-            "{{\"user\":\"user-{:08}\",\"item\":\"item-{:08}\",\"amount\":{:08},\"at\":{},\"note\":\"{:016x} as ordered\"}}",
+            "{{\"user\":\"user-{:08}\",\"item\":\"item-{:08}\",\"amount\":{:08},\"at\":{},\"note\":\"{:016x} sold\"}}",
             random % KEYS,
             again % 10_000_000,
             (random >> 40) % 100_000_000,
@@ -65,15 +65,16 @@ fn exactly<const N: usize>(text: &str) -> [u8; N] {
 mod tests {
     use super::*;
 
-    /// `Desk.java` has the same two lines in its own test (`Desk show 0 12345`).
+    /// Printed by `Payload.java`: what is read and what is written look alike.
     #[test]
     fn numbers_give_the_same_bytes_as_ever() {
         let text = |n: u64| {
             let Payload { key, value } = Payload::new(n);
             [key.as_slice(), b" ", &value].concat().iter().map(|byte| *byte as char).collect::<String>()
         };
-        assert_eq!(text(0), "x");
-        assert_eq!(text(12_345), "x");
+        let first = r#"key-000000096554 {"user":"user-00096554","item":"item-05811797","amount":10264678,"at":1700000000000,"note":"5a68c45b9ff03bd5 sold"}   "#;
+        let other = r#"key-000000071313 {"user":"user-00071313","item":"item-00954124","amount":03253103,"at":1700000012345,"note":"607c5a44e516c60c sold"}   "#;
+        assert_eq!((text(0), text(12_345)), (first.to_owned(), other.to_owned()));
     }
 
     #[test]

@@ -47,7 +47,7 @@ final class Streams {
         }
         KafkaStreams streams = new KafkaStreams(builder.build(), properties(task));
         streams.start();
-        boolean enough = done.await(240, TimeUnit.SECONDS);
+        boolean enough = done.await(120, TimeUnit.SECONDS);
         streams.close(Duration.ofSeconds(60)); // commits what it has handled
         if (!enough) {
             throw new IllegalStateException("handled only " + seen.get() + " records");

@@ -35,8 +35,8 @@ impl Desk {
         self.run(bootstrap, "fill", &[topic.to_owned(), codec.to_owned(), records.to_string()]).map(drop)
     }
 
-    /// How many committed records each topic holds. An open transaction makes this fail.
-    pub(super) fn count(&self, bootstrap: &str, topics: &[String]) -> Result<BTreeMap<String, u64>> {
+    /// How many committed records each topic holds; -1 where a transaction left open hides the end.
+    pub(super) fn count(&self, bootstrap: &str, topics: &[String]) -> Result<BTreeMap<String, i64>> {
         counts(&self.run(bootstrap, "count", topics)?)
     }
 
@@ -47,7 +47,7 @@ impl Desk {
     }
 }
 
-fn counts(text: &str) -> Result<BTreeMap<String, u64>> {
+fn counts(text: &str) -> Result<BTreeMap<String, i64>> {
     let count = |line: &str| {
         let (topic, count) = line.split_once(' ').with_context(|| format!("not a count: {line:?}"))?;
         Ok((topic.to_owned(), count.parse().with_context(|| format!("not a count: {line:?}"))?))
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn counts_are_read_as_they_are_printed() {
-        let expected = BTreeMap::from([("a".to_owned(), 7), ("b-1".to_owned(), 0)]);
-        assert_eq!(counts("a 7\nb-1 0\n").unwrap(), expected);
+        let expected = BTreeMap::from([("a".to_owned(), 7), ("b-1".to_owned(), -1)]);
+        assert_eq!(counts("a 7\nb-1 -1\n").unwrap(), expected);
         assert!(counts("a seven\n").is_err());
     }
 }

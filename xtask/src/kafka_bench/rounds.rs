@@ -4,7 +4,7 @@ use super::Place;
 use super::cases::{Case, Size};
 use super::subjects::Ready;
 use crate::{process, wait};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -73,36 +73,45 @@ pub(super) fn run(case: &Case, size: &Size, rounds: usize, subjects: &[&Ready], 
     let mut results: Vec<Results> = subjects.iter().map(begin).collect();
     for round in 0..rounds {
         eprintln!("{}, round {} of {rounds}", case.name(), round + 1);
-        let outputs: Vec<String> = subjects.iter().map(|ready| output(case, round, ready.subject.name)).collect();
-        let bootstrap = place.broker.bootstrap();
-        if case.writes() {
-            place.desk.create(bootstrap, &outputs)?;
-        }
-        for turn in 0..subjects.len() {
-            let at = (turn + round) % subjects.len(); // nobody always follows the same one
-            let run = one(case, size, subjects[at], &outputs[at], place);
-            let run = run.and_then(|measured| check(case, measured, &outputs[at], place));
-            results[at].rounds.push(run);
-        }
-        if case.writes() {
-            place.desk.delete(bootstrap, &outputs)?;
-        }
+        let runs = one_round(case, size, round, subjects, place)?;
+        results.iter_mut().zip(runs).for_each(|(results, run)| results.rounds.push(run));
     }
     Ok(results)
 }
 
-fn output(case: &Case, round: usize, subject: &str) -> String {
-    format!("out-{}-{round}-{subject}", case.name().replace('/', "-"))
+/// One run of each subject, in the order of `subjects`.
+fn one_round(
+    case: &Case,
+    size: &Size,
+    round: usize,
+    subjects: &[&Ready],
+    place: &Place,
+) -> Result<Vec<Result<Measured>>> {
+    let name = |ready: &&Ready| format!("out-{}-{round}-{}", case.name().replace('/', "-"), ready.subject.name);
+    let outputs: Vec<String> = subjects.iter().map(name).collect();
+    let bootstrap = place.broker.bootstrap();
+    if case.writes() {
+        place.desk.create(bootstrap, &outputs)?;
+    }
+    let turns = (0..subjects.len()).map(|turn| (turn + round) % subjects.len()); // nobody always follows the same one
+    let mut runs: Vec<_> = turns.map(|at| (at, one(case, size, subjects[at], &outputs[at], place))).collect();
+    runs.sort_by_key(|(at, _)| *at);
+    let runs = runs.into_iter().map(|(_, run)| run);
+    if !case.writes() {
+        return Ok(runs.collect());
+    }
+    // What was written is counted by a reader that is not ours and sees only committed records.
+    let counts = place.desk.count(bootstrap, &outputs)?;
+    place.desk.delete(bootstrap, &outputs)?;
+    Ok(runs.zip(&outputs).map(|(run, output)| run.and_then(|measured| check(measured, counts.get(output)))).collect())
 }
 
-/// What was written is counted by a reader that is not ours and sees only committed records.
-fn check(case: &Case, measured: Measured, output: &str, place: &Place) -> Result<Measured> {
-    if case.writes() {
-        let counts = place.desk.count(place.broker.bootstrap(), &[output.to_owned()])?;
-        let count = counts.get(output).copied().unwrap_or(0);
-        ensure!(count == measured.total, "the output holds {count} committed records, not {}", measured.total);
+fn check(measured: Measured, count: Option<&i64>) -> Result<Measured> {
+    match count {
+        Some(count) if u64::try_from(*count) == Ok(measured.total) => Ok(measured),
+        Some(count) if *count >= 0 => bail!("the output holds {count} committed records, not {}", measured.total),
+        _ => bail!("the output cannot be read to its end: a transaction is left open"),
     }
-    Ok(measured)
 }
 
 fn one(case: &Case, size: &Size, ready: &Ready, output: &str, place: &Place) -> Result<Measured> {
@@ -160,6 +169,14 @@ mod tests {
         assert_eq!((measured.cpu_ns_per_record(), measured.records_per_second()), (250.0, 2.0));
         assert_eq!((measured.total, measured.more["stage_ms"]), (6, 1.5));
         assert!(Measured::parse("{}").is_err() && Measured::parse("Exception").is_err());
+    }
+
+    #[test]
+    fn an_output_must_hold_what_was_told() {
+        let said = |count| check(Measured::test(6, 1.0, 1.0), count).map(drop).map_err(|error| error.to_string());
+        assert_eq!(said(Some(&6)), Ok(()));
+        assert!(said(Some(&5)).unwrap_err().contains("holds 5"));
+        assert!(said(Some(&-1)).unwrap_err().contains("left open") && said(None).is_err());
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub(super) fn prepare(options: &Options, cases: &[Case]) -> Result<(Vec<Ready>, 
             continue;
         }
         eprintln!("building {}", subject.name);
-        match build(subject.kind) {
+        match build(subject.kind, options) {
             Ok(program) => ready.push(Ready { subject, program }),
             Err(error) if subject.is_ours() => return Err(error),
             Err(error) => left_out.push(LeftOut { subject: subject.name, case: None, reason: format!("{error:#}") }),
@@ -111,21 +111,17 @@ pub(super) fn prepare(options: &Options, cases: &[Case]) -> Result<(Vec<Ready>, 
     Ok((ready, left_out))
 }
 
-fn build(kind: Kind) -> Result<Vec<PathBuf>> {
+fn build(kind: Kind, options: &Options) -> Result<Vec<PathBuf>> {
     let target = workspace::members()?.target_directory.into_std_path_buf();
     match kind {
         Kind::Ours(program) => {
             let mut cargo = workspace::plain_cargo();
-            cargo.current_dir(workspace::root()).args([
-                "build",
-                "--release",
-                "--package",
-                "mailer-bench",
-                "--bin",
-                program,
-            ]);
+            cargo.current_dir(workspace::root()).args(["build", "--package", "mailer-bench", "--bin", program]);
+            if !options.smoke {
+                cargo.arg("--release"); // the smoke test measures nothing, and has most of it compiled already
+            }
             process::run(&mut cargo)?;
-            Ok(vec![target.join("release").join(program)])
+            Ok(vec![target.join(if options.smoke { "debug" } else { "release" }).join(program)])
         }
         Kind::Peer(package) => {
             let target = target.join("peers");
