@@ -2,14 +2,16 @@
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -38,7 +40,15 @@ final class Desk {
     private static void create(String bootstrap, List<String> topics) throws Exception {
         try (Admin admin = admin(bootstrap)) {
             admin.createTopics(topics.stream().map(name -> newTopic(name)).toList()).all().get();
+            // Asks every leader, and again until each knows that it is one.
+            Map<TopicPartition, OffsetSpec> all = new HashMap<>();
+            topics.forEach(topic -> partitions(topic).forEach(partition -> all.put(partition, OffsetSpec.latest())));
+            admin.listOffsets(all).all().get();
         }
+    }
+
+    private static List<TopicPartition> partitions(String topic) {
+        return IntStream.range(0, PARTITIONS).mapToObj(partition -> new TopicPartition(topic, partition)).toList();
     }
 
     /** Event times are of a day in 2023: what is older than the retention would be deleted. */
@@ -88,10 +98,7 @@ final class Desk {
     }
 
     private static long count(KafkaConsumer<byte[], byte[]> consumer, String topic) {
-        List<TopicPartition> partitions = new ArrayList<>();
-        for (int partition = 0; partition < PARTITIONS; partition++) {
-            partitions.add(new TopicPartition(topic, partition));
-        }
+        List<TopicPartition> partitions = partitions(topic);
         consumer.assign(partitions);
         consumer.seekToBeginning(partitions);
         Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);

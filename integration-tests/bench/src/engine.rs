@@ -4,7 +4,7 @@ use crate::items::{Count, Relayed};
 use anyhow::{Context, Result};
 use mailer_core::Error;
 use mailer_kafka::{KafkaSource, TransactionalKafkaSink};
-use mailer_measure::{Measured, Meter, Task};
+use mailer_measure::{Measured, Meter, RECORD_BYTES, Task};
 use mailer_runtime::{Env, FileStorage, JobEvent};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,6 +53,7 @@ fn run(task: &Task, build: impl FnOnce(&Env)) -> Result<Measured> {
     let listener = heard.clone();
     let env = Env::new(&task.id)
         .workers(1)
+        .staging_budget(budget(task))
         .checkpointing(Duration::from_millis(task.interval), FileStorage::new(task.folder.join("checkpoints")))
         .listener(move |event| listener.lock().unwrap_or_else(PoisonError::into_inner).hear(event));
     build(&env);
@@ -60,6 +61,12 @@ fn run(task: &Task, build: impl FnOnce(&Env)) -> Result<Measured> {
     let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
     heard.meter.stop();
     Ok(heard.meter.finish().context("the interval is too long for so few records")?.with("publish_ms", heard.publish()))
+}
+
+/// The engine's own default, and less for a small task: else a single checkpoint would take all of it, with no second
+/// one to measure.
+fn budget(task: &Task) -> usize {
+    usize::try_from(task.total() * RECORD_BYTES / 2).unwrap_or(usize::MAX).min(256 << 20)
 }
 
 impl Heard {

@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerGroupMetadata, ConsumerRecord, IsolationLevel};
+use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerBuilder, ConsumerRecord, IsolationLevel};
 use krafka::producer::{ProducerBuilder, TopicPartitionOffset};
 use krafka::{Compression, Kafka, Record};
-use mailer_measure::meter::check_bytes;
+use mailer_measure::meter::{Lap, check_bytes};
 use mailer_measure::task::{BATCH_BYTES, LINGER, PARTITIONS, PATIENCE};
 use mailer_measure::{Codec, Measured, Meter, Payload, Task, Workload};
 use std::collections::BTreeMap;
@@ -30,7 +30,8 @@ async fn run(task: &Task) -> Result<Measured> {
 }
 
 async fn consume(task: &Task, kafka: &Kafka) -> Result<Measured> {
-    let consumer = consumer(task, kafka).await?;
+    let consumer = settings(kafka.consumer_without_group()).build().await?;
+    consumer.assign(task.input.as_str(), (0..PARTITIONS).collect()).await?;
     let (mut meter, mut bytes) = (Meter::new(task), 0);
     while !meter.is_done() {
         let records = next(&consumer).await?;
@@ -62,9 +63,10 @@ async fn produce(task: &Task, kafka: &Kafka) -> Result<Measured> {
 }
 
 async fn exactly_once(task: &Task, kafka: &Kafka) -> Result<Measured> {
-    let consumer = consumer(task, kafka).await?;
+    // It commits offsets in a transaction only as a member of a group.
+    let consumer = settings(kafka.consumer(&task.id)).build().await?;
+    consumer.subscribe([task.input.as_str()]).await?;
     let producer = producer(task, kafka).build_transactional(&task.id).await?;
-    let group = ConsumerGroupMetadata::new(&task.id, -1, "", None);
     let mut meter = Meter::new(task);
     while !meter.is_done() {
         producer.begin()?;
@@ -79,6 +81,7 @@ async fn exactly_once(task: &Task, kafka: &Kafka) -> Result<Measured> {
             }
         }
         let offset = |(partition, next)| TopicPartitionOffset::new(&*task.input, partition, next);
+        let group = consumer.group_metadata().await.context("no member of the group")?;
         producer.send_offsets(&positions.into_iter().map(offset).collect::<Vec<_>>(), &group).await?;
         producer.commit().await?;
         meter.add(written);
@@ -86,25 +89,26 @@ async fn exactly_once(task: &Task, kafka: &Kafka) -> Result<Measured> {
     meter.finish()
 }
 
-async fn consumer(task: &Task, kafka: &Kafka) -> Result<Consumer> {
-    let consumer = kafka
-        .consumer_without_group()
+fn settings(builder: ConsumerBuilder) -> ConsumerBuilder {
+    builder
         .isolation_level(IsolationLevel::ReadCommitted)
         .auto_offset_reset(AutoOffsetReset::Earliest)
+        .enable_auto_commit(false)
         .max_poll_records(20_000)
         .max_buffered_records(20_000)
-        .build()
-        .await?;
-    consumer.assign(task.input.as_str(), (0..PARTITIONS).collect()).await?;
-    Ok(consumer)
 }
 
 async fn next(consumer: &Consumer) -> Result<Vec<ConsumerRecord>> {
-    let records = consumer.poll(PATIENCE).await?;
-    if records.is_empty() {
-        bail!("no record came");
+    let lap = Lap::begin();
+    loop {
+        let records = consumer.poll(PATIENCE).await?;
+        if !records.is_empty() {
+            return Ok(records);
+        }
+        if lap.elapsed() > PATIENCE {
+            bail!("no record came");
+        }
     }
-    Ok(records)
 }
 
 fn producer(task: &Task, kafka: &Kafka) -> ProducerBuilder {
