@@ -2,6 +2,7 @@
 
 use super::cases::Case;
 use super::options::Options;
+use super::peers;
 use crate::kafka::{jars, jvm};
 use crate::{process, workspace};
 use anyhow::{Context, Result, ensure};
@@ -31,6 +32,13 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn runs(&self, workload: &str) -> bool {
         self.workloads.contains(&workload)
+    }
+
+    fn package(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Peer(package) => Some(package),
+            Kind::Ours(_) | Kind::Java(_) => None,
+        }
     }
 
     pub(super) fn is_ours(&self) -> bool {
@@ -95,14 +103,18 @@ pub(super) struct LeftOut {
 pub(super) fn prepare(options: &Options, cases: &[Case]) -> Result<(Vec<Ready>, Vec<LeftOut>)> {
     let unknown = options.only.iter().find(|only| SUBJECTS.iter().all(|subject| subject.name != **only));
     ensure!(unknown.is_none(), "there is no subject {:?}: see --help", unknown.map_or("", String::as_str));
+    let needed =
+        |subject: &&Subject| options.wants(subject.name) && cases.iter().any(|case| subject.runs(case.workload));
+    let subjects: Vec<&'static Subject> = SUBJECTS.iter().filter(needed).collect();
+    let peers = peers::build(&subjects.iter().filter_map(|subject| subject.package()).collect::<Vec<_>>())?;
     let (mut ready, mut left_out) = (Vec::new(), Vec::new());
-    for subject in SUBJECTS {
-        let needed = cases.iter().any(|case| subject.runs(case.workload));
-        if !needed || !options.wants(subject.name) {
-            continue;
-        }
-        eprintln!("building {}", subject.name);
-        match build(subject.kind, options) {
+    for subject in subjects {
+        let program = match subject.kind {
+            Kind::Ours(program) => ours(program, options).map(|program| vec![program]),
+            Kind::Peer(package) => peers.program(package).map(|program| vec![program]),
+            Kind::Java(_) => java(),
+        };
+        match program {
             Ok(program) => ready.push(Ready { subject, program }),
             Err(error) if subject.is_ours() => return Err(error),
             Err(error) => left_out.push(LeftOut { subject: subject.name, case: None, reason: format!("{error:#}") }),
@@ -111,31 +123,16 @@ pub(super) fn prepare(options: &Options, cases: &[Case]) -> Result<(Vec<Ready>, 
     Ok((ready, left_out))
 }
 
-fn build(kind: Kind, options: &Options) -> Result<Vec<PathBuf>> {
-    let target = workspace::members()?.target_directory.into_std_path_buf();
-    match kind {
-        Kind::Ours(program) => {
-            let mut cargo = workspace::plain_cargo();
-            cargo.current_dir(workspace::root()).args(["build", "--package", "mailer-bench", "--bin", program]);
-            if !options.smoke {
-                cargo.arg("--release"); // the smoke test measures nothing, and has most of it compiled already
-            }
-            process::run(&mut cargo)?;
-            Ok(vec![target.join(if options.smoke { "debug" } else { "release" }).join(program)])
-        }
-        Kind::Peer(package) => {
-            let target = target.join("peers");
-            let mut cargo = workspace::plain_cargo();
-            cargo.current_dir(peers()).args(["build", "--release", "--locked", "--package", package]);
-            process::capture(cargo.arg("--target-dir").arg(&target))?;
-            Ok(vec![target.join("release").join(package)])
-        }
-        Kind::Java(_) => java(),
+fn ours(program: &str, options: &Options) -> Result<PathBuf> {
+    eprintln!("building {program}");
+    let mut cargo = workspace::plain_cargo();
+    cargo.current_dir(workspace::root()).args(["build", "--package", "mailer-bench", "--bin", program]);
+    if !options.smoke {
+        cargo.arg("--release"); // the smoke test measures nothing, and has most of it compiled already
     }
-}
-
-fn peers() -> PathBuf {
-    workspace::root().join("integration-tests/peers")
+    process::run(&mut cargo)?;
+    let target = workspace::members()?.target_directory.into_std_path_buf();
+    Ok(target.join(if options.smoke { "debug" } else { "release" }).join(program))
 }
 
 /// Fetches what Kafka Streams needs, compiles the Java peers, and returns the class path besides the broker's.
@@ -148,7 +145,7 @@ fn java() -> Result<Vec<PathBuf>> {
     }
     let classes = workspace::kafka_dir().join("peers-classes");
     let shared = workspace::root().join("integration-tests/kafka/Payload.java");
-    let sources = [vec![shared], java_sources(&peers().join("java"))?].concat();
+    let sources = [vec![shared], java_sources(&peers::folder().join("java"))?].concat();
     let wildcard = streams.join("*");
     compile(&sources, std::slice::from_ref(&wildcard), &classes)?;
     Ok(vec![classes, wildcard])
@@ -158,7 +155,7 @@ fn fetch(version: &str, folder: &Path) -> Result<()> {
     eprintln!("fetching Kafka Streams {version} with Maven");
     let unfinished = folder.with_extension(format!("unfinished-{}", std::process::id()));
     let mut maven = Command::new("mvn");
-    maven.args(["--batch-mode", "--quiet", "--file"]).arg(peers().join("java/pom.xml")).stdin(Stdio::null());
+    maven.args(["--batch-mode", "--quiet", "--file"]).arg(peers::folder().join("java/pom.xml")).stdin(Stdio::null());
     maven.arg(format!("-Dkafka.version={version}")).args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
     process::capture(maven.arg(format!("-DoutputDirectory={}", unfinished.display())))?;
     fs::rename(&unfinished, folder).with_context(|| format!("cannot name {}", folder.display()))
