@@ -23,7 +23,7 @@ pub fn consume(task: &Task) -> Result<Measured> {
     let mut reading = Reading::start(&task.id, &factory)?;
     let (mut meter, mut bytes) = (Meter::new(task), 0);
     while !meter.is_done() {
-        let batch = reading.next()?;
+        let batch = reading.read()?;
         for record in batch.iter() {
             let (key, value) = (record.value.key.as_deref(), record.value.value.as_deref());
             bytes += key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
@@ -89,7 +89,7 @@ pub fn exactly_once(task: &Task) -> Result<Measured> {
     while !meter.is_done() {
         let mut staged = 0;
         while staged < task.transaction {
-            let batch = reading.next()?;
+            let batch = reading.read()?;
             staged += batch.len() as u64;
             stager.stage(batch)?;
         }

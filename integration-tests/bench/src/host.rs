@@ -72,7 +72,7 @@ impl<S: Source> Reading<S> {
     }
 
     /// The next batch; an error when the input ends.
-    pub fn next(&mut self) -> Result<&mut Batch<S::Item>> {
+    pub fn read(&mut self) -> Result<&mut Batch<S::Item>> {
         let patience = Lap::begin();
         self.batch.clear();
         loop {

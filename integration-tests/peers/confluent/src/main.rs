@@ -98,14 +98,17 @@ async fn exactly_once(task: &Task) -> Result<Measured> {
 }
 
 async fn consumer(task: &Task) -> Result<Reader> {
-    let properties = properties(task, &[
-        ("group.id", task.id.clone()),
-        ("group.protocol", "consumer".into()),
-        ("enable.auto.commit", "false".into()),
-        ("isolation.level", "read_committed".into()),
-        ("auto.offset.reset", "earliest".into()),
-        ("max.poll.records", "5000".into()),
-    ]);
+    let properties = properties(
+        task,
+        &[
+            ("group.id", task.id.clone()),
+            ("group.protocol", "consumer".into()),
+            ("enable.auto.commit", "false".into()),
+            ("isolation.level", "read_committed".into()),
+            ("auto.offset.reset", "earliest".into()),
+            ("max.poll.records", "5000".into()),
+        ],
+    );
     let mut consumer =
         Reader::new(ConsumerConfig::new(&properties)?, BytesDeserializer::new(), BytesDeserializer::new())?;
     let partitions: Vec<_> = (0..PARTITIONS).map(|p| TopicPartition::new(task.input.as_str(), p)).collect();

@@ -48,7 +48,8 @@ async fn consume(task: &Task, kafka: &Kafka) -> Result<Measured> {
 async fn produce(task: &Task, kafka: &Kafka) -> Result<Measured> {
     let producer = producer(task, kafka).idempotent(true).build().await?;
     // Made before, as for the others: this client takes keys and values as shared bytes.
-    let pool: Vec<_> = Payload::pool().iter().map(|p| (Bytes::copy_from_slice(&p.key), Bytes::copy_from_slice(&p.value))).collect();
+    let pool: Vec<_> =
+        Payload::pool().iter().map(|p| (Bytes::copy_from_slice(&p.key), Bytes::copy_from_slice(&p.value))).collect();
     let mut meter = Meter::new(task);
     for count in [task.warm_up, task.records] {
         for n in meter.seen()..meter.seen() + count {

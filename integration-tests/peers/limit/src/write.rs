@@ -7,8 +7,8 @@ use bytes::Bytes;
 use kafka_protocol::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{
-    AddPartitionsToTxnRequest, EndTxnRequest, FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProducerId,
-    TopicName, TransactionalId,
+    AddPartitionsToTxnRequest, EndTxnRequest, FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest,
+    ProducerId, TopicName, TransactionalId,
 };
 use mailer_measure::meter::Lap;
 use mailer_measure::task::{BATCH_BYTES, PARTITIONS, PATIENCE};
@@ -109,8 +109,7 @@ impl Writer {
         }
         let records = self.batches[partition].seal(self.codec, self.producer, self.transactional_id.is_some())?;
         let data = PartitionProduceData::default().with_index(partition as i32).with_records(Some(records));
-        let topic =
-            TopicProduceData::default().with_name(self.topic.clone()).with_partition_data(vec![data]);
+        let topic = TopicProduceData::default().with_name(self.topic.clone()).with_partition_data(vec![data]);
         let request = ProduceRequest::default()
             .with_transactional_id(self.transactional_id.clone())
             .with_acks(-1)
@@ -135,9 +134,8 @@ impl Writer {
             self.acknowledge()?;
         }
         let Some(id) = self.transactional_id.clone() else { bail!("not transactional") };
-        let topic = AddPartitionsToTxnTopic::default()
-            .with_name(self.topic.clone())
-            .with_partitions((0..PARTITIONS).collect());
+        let topic =
+            AddPartitionsToTxnTopic::default().with_name(self.topic.clone()).with_partitions((0..PARTITIONS).collect());
         let request = AddPartitionsToTxnRequest::default()
             .with_v3_and_below_transactional_id(id)
             .with_v3_and_below_producer_id(self.producer.0)
