@@ -34,6 +34,7 @@ const RSKAFKA: &str = "mailer-rskafka";
 const EXAMPLES: &str = "mailer-examples";
 const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+const MEASURE: &str = "mailer-measure";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
@@ -60,6 +61,8 @@ pub(super) const CRATES: &[Crate] = &[
         "the parallel consumer stands alone: a team that only consumes builds nothing of the engine",
     ),
     row(XTASK, &[], "xtask builds when nothing else does"),
+    row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
+    top("mailer-bench"),
     top(EXAMPLES),
     top(INTEGRATION_TESTS),
 ];
