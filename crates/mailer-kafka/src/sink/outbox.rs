@@ -39,10 +39,15 @@ struct Entry {
     since: Duration,
 }
 
+/// The way a batch takes: a connection of ours. Batches on one way arrive in their order; on two ways they may not.
+pub(crate) type Way = u64;
+
 #[derive(Default)]
 struct Lane {
     next: i32,
     entries: VecDeque<Entry>,
+    /// The way of those that are sent.
+    way: Way,
 }
 
 /// Batches of all partitions of a topic.
@@ -98,10 +103,15 @@ impl Outbox {
         ready.map(|(partition, _)| *partition).collect()
     }
 
-    /// The next batch of a partition.
-    pub(crate) fn send(&mut self, partition: i32) -> Option<Sending> {
+    /// The next batch of a partition; `None` also while others of it are on another way: a broker that knows nothing of us
+    /// takes any first number, so what overtakes would be written first.
+    pub(crate) fn send(&mut self, partition: i32, way: Way) -> Option<Sending> {
         let lane = self.lanes.get_mut(&partition)?;
         let at = lane.sendable()?;
+        if lane.way != way && lane.entries.iter().any(|entry| entry.state == State::Sent) {
+            return None;
+        }
+        lane.way = way;
         let entry = &mut lane.entries[at];
         entry.state = State::Sent;
         let (producer_id, epoch, sequence) = (self.identity.id, self.identity.epoch, entry.sequence);
@@ -109,16 +119,17 @@ impl Outbox {
         Some(Sending { partition, sequence, batch: entry.batch.clone() })
     }
 
-    /// What became of a batch. Returns the records that are acknowledged by it.
+    /// What became of a batch; answers may be heard in any order. Returns the records that are acknowledged by it.
     pub(crate) fn answered(&mut self, partition: i32, sequence: i32, outcome: Outcome) -> u64 {
         let Some(lane) = self.lanes.get_mut(&partition) else { return 0 };
-        let behind_failed = lane.entries.iter().take_while(|entry| entry.sequence != sequence).any(Entry::is_failed);
+        let before = lane.entries.iter().take_while(|entry| entry.sequence != sequence);
+        let is_next = before.into_iter().all(|entry| entry.state == State::Done);
         let sent = lane.entries.iter_mut().find(|entry| entry.sequence == sequence && entry.state == State::Sent);
         if let Some(entry) = sent {
             entry.state = if outcome == Outcome::Written { State::Done } else { State::Failed };
         }
-        // Behind a batch that failed, numbers are unknown because that one is missing.
-        self.renewing |= outcome == Outcome::Unknown && !behind_failed;
+        // Behind a batch that failed, or whose answer is not heard yet, numbers are unknown because that one is missing.
+        self.renewing |= outcome == Outcome::Unknown && is_next;
         let (records, bytes) = lane.release();
         self.bytes -= bytes;
         records
@@ -204,7 +215,7 @@ mod tests {
             if ready.is_empty() {
                 return sent;
             }
-            let sending: Vec<_> = ready.into_iter().filter_map(|partition| outbox.send(partition)).collect();
+            let sending: Vec<_> = ready.into_iter().filter_map(|partition| outbox.send(partition, 1)).collect();
             sent.extend(sending.iter().map(|sending| (sending.partition, sending.sequence)));
         }
     }
@@ -232,6 +243,27 @@ mod tests {
         assert_eq!(outbox.answered(0, 0, Outcome::Written), 1);
         assert_eq!(outbox.answered(0, 1, Outcome::Written), 2);
         assert!(outbox.is_empty() && outbox.bytes() == 0);
+    }
+
+    /// A new identity would write again what the broker has.
+    #[test]
+    fn an_answer_heard_before_that_of_the_batch_in_front_says_nothing_of_our_numbers() {
+        let mut outbox = outbox(&[(0, 1), (0, 1)]);
+        send_all(&mut outbox);
+        outbox.answered(0, 1, Outcome::Unknown);
+        outbox.answered(0, 0, Outcome::Again);
+        assert!(!outbox.wants_identity());
+        assert_eq!(send_all(&mut outbox), [(0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn nothing_overtakes_on_another_way() {
+        let mut outbox = outbox(&[(0, 1), (0, 1)]);
+        assert!(outbox.send(0, 1).is_some());
+        assert!(outbox.send(0, 2).is_none(), "the first may be behind it there");
+        outbox.answered(0, 0, Outcome::Again);
+        assert_eq!(outbox.send(0, 2).map(|sending| sending.sequence), Some(0));
+        assert_eq!(outbox.send(0, 2).map(|sending| sending.sequence), Some(1));
     }
 
     #[test]

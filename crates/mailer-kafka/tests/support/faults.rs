@@ -6,7 +6,7 @@ use super::sources::{source, start};
 use krafka::error::ErrorCode;
 use krafka::testing::{ApiKey, Control};
 use krafka::{Compression, Record};
-use mailer_core::ErrorKind;
+use mailer_core::{ErrorKind, Source as _};
 use std::time::Duration;
 
 /// Writes `a`, reads it, lets `fault` happen to every fetch for a while, and reads `b` when it is over.
