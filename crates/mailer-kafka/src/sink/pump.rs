@@ -304,14 +304,19 @@ impl Sender {
         away.into_values().try_for_each(|failure| self.not_now(failure))
     }
 
-    /// What may be sent, by who leads it; those of which that is not known join `away`.
+    /// What may be sent, by who leads it; those of which that is not known join `away`. The cluster is asked once: what it says
+    /// of one partition it says of all, and when it says nothing, asking for each would take too long.
     async fn by_leader(&self, away: &mut BTreeMap<i32, Failure>) -> BTreeMap<i32, Vec<(i32, Leader)>> {
         let mut by_leader: BTreeMap<i32, Vec<(i32, Leader)>> = BTreeMap::new();
         for partition in self.outbox.ready() {
             if away.contains_key(&partition) {
                 continue;
             }
-            match self.client.net().leader(&self.topic, partition).await {
+            let found = match away.values().next() {
+                None => self.client.net().leader(&self.topic, partition).await,
+                Some(failure) => self.client.net().known_leader(&self.topic, partition).ok_or_else(|| failure.clone()),
+            };
+            match found {
                 Ok(leader) => by_leader.entry(leader.broker).or_default().push((partition, leader)),
                 Err(failure) => drop(away.insert(partition, failure)),
             }
