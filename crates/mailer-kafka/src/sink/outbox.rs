@@ -48,6 +48,9 @@ struct Lane {
     entries: VecDeque<Entry>,
     /// The way of those that are sent.
     way: Way,
+    /// The partition has a batch of ours under this identity. Before, only one is sent: a broker that knows nothing of us takes
+    /// any first number, also that of a batch behind one that it refused, as it does while it takes over a new partition.
+    known: bool,
 }
 
 /// Batches of all partitions of a topic.
@@ -127,6 +130,7 @@ impl Outbox {
         let sent = lane.entries.iter_mut().find(|entry| entry.sequence == sequence && entry.state == State::Sent);
         if let Some(entry) = sent {
             entry.state = if outcome == Outcome::Written { State::Done } else { State::Failed };
+            lane.known |= outcome == Outcome::Written;
         }
         // Behind a batch that failed, or whose answer is not heard yet, numbers are unknown because that one is missing.
         self.renewing |= outcome == Outcome::Unknown && is_next;
@@ -145,7 +149,7 @@ impl Outbox {
     pub(crate) fn renew(&mut self, identity: Identity) {
         (self.identity, self.renewing) = (identity, false);
         for lane in self.lanes.values_mut() {
-            lane.next = 0;
+            (lane.next, lane.known) = (0, false);
             for entry in &mut lane.entries {
                 (entry.sequence, entry.state) = (lane.next, State::Waiting);
                 lane.next = sequence_after(lane.next, entry.batch.records());
@@ -168,7 +172,8 @@ impl Entry {
 impl Lane {
     fn sendable(&self) -> Option<usize> {
         let sent = self.entries.iter().filter(|entry| entry.state == State::Sent).count();
-        if sent >= IN_FLIGHT || self.entries.iter().any(Entry::is_failed) {
+        let limit = if self.known { IN_FLIGHT } else { 1 };
+        if sent >= limit || self.entries.iter().any(Entry::is_failed) {
             return None;
         }
         self.entries.iter().position(|entry| entry.state == State::Waiting)
@@ -204,6 +209,7 @@ mod tests {
             let mut builder = BatchBuilder::new(Settings { codec: Codec::None, max_bytes: 10_000 });
             (0..*count).for_each(|_| builder.append(0, None, Some(b"x"), &[]).unwrap());
             outbox.push(Parted { partition: *partition, batch: builder.seal().unwrap().unwrap() }, Duration::ZERO);
+            outbox.lanes.get_mut(partition).unwrap().known = true;
         }
         outbox
     }
@@ -254,6 +260,17 @@ mod tests {
         outbox.answered(0, 0, Outcome::Again);
         assert!(!outbox.wants_identity());
         assert_eq!(send_all(&mut outbox), [(0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn a_partition_gets_to_know_us_by_one_batch() {
+        let mut outbox = outbox(&[(0, 1), (0, 1), (0, 1)]);
+        outbox.renew(Identity { id: 8, epoch: 0 });
+        assert_eq!(send_all(&mut outbox), [(0, 0)]);
+        outbox.answered(0, 0, Outcome::Again);
+        assert_eq!(send_all(&mut outbox), [(0, 0)], "what follows would be taken for the first");
+        outbox.answered(0, 0, Outcome::Written);
+        assert_eq!(send_all(&mut outbox), [(0, 1), (0, 2)]);
     }
 
     #[test]
