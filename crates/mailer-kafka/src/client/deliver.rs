@@ -24,6 +24,9 @@ use std::time::Duration;
 /// Requests on their way to one broker: what idempotence allows.
 const IN_FLIGHT: usize = 5;
 
+/// How often a leader may say of a first batch that it leads not: about a second.
+const REFUSALS: u32 = 5;
+
 /// What all requests of a delivery have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
@@ -133,11 +136,16 @@ async fn announce(
     batches: &[(i32, SealedBatch)],
     leaders: &HashMap<i32, Leader>,
 ) -> Result<(), Failure> {
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut refusals) = (Backoff::new(), 0);
     loop {
         let answer = send(connection, terms, batches).await?;
         match acknowledged(client, terms, leaders, answer.wait().await) {
             Err(failure) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
+            // Metadata names the leader of a new partition a moment before it leads.
+            Err(failure) if failure.is(ResponseError::NotLeaderOrFollower) && refusals < REFUSALS => {
+                refusals += 1;
+                backoff.pause().await;
+            }
             done => return done,
         }
     }
