@@ -8,6 +8,8 @@ mod configs;
 mod connect;
 mod deliver;
 mod failure;
+#[cfg(test)]
+mod faults;
 mod groups;
 mod offsets;
 mod producer;

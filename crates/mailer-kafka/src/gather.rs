@@ -5,15 +5,13 @@ use crate::encode::Encoded;
 use mailer_core::Result;
 use std::collections::BTreeMap;
 
-/// Bytes of a batch beside its records, counted for every open one.
-const HEAD: usize = 61;
-
 /// Open and finished batches of one topic.
 #[derive(Debug)]
 pub(crate) struct Gather {
     settings: Settings,
     open: BTreeMap<i32, BatchBuilder>,
     done: Vec<Parted>,
+    open_bytes: usize,
     done_bytes: usize,
     records: u64,
 }
@@ -27,19 +25,24 @@ pub(crate) struct Parted {
 
 impl Gather {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, open: BTreeMap::new(), done: Vec::new(), done_bytes: 0, records: 0 }
+        Self { settings, open: BTreeMap::new(), done: Vec::new(), open_bytes: 0, done_bytes: 0, records: 0 }
     }
 
     /// Appends a record at `timestamp`, in ms since the Unix epoch.
     pub(crate) fn push(&mut self, partition: i32, timestamp: i64, record: &Encoded) -> Result<()> {
         let builder = self.open.entry(partition).or_insert_with(|| BatchBuilder::new(self.settings));
         let (key, value, headers) = (record.key(), record.value(), record.headers().as_slice());
+        let before = held(builder);
         if builder.append(timestamp, key, value, headers).is_err() {
             let sealed = builder.seal()?;
             // An empty batch takes any record.
             let _ = builder.append(timestamp, key, value, headers);
+            self.open_bytes += held(builder);
             self.keep(partition, sealed);
+        } else {
+            self.open_bytes += held(builder);
         }
+        self.open_bytes -= before;
         self.records += 1;
         Ok(())
     }
@@ -50,6 +53,7 @@ impl Gather {
         let sealed = sealed.collect::<Result<Vec<_>>>()?;
         sealed.into_iter().for_each(|(partition, batch)| self.keep(partition, batch));
         self.open.clear();
+        self.open_bytes = 0;
         Ok(())
     }
 
@@ -68,7 +72,9 @@ impl Gather {
 
     /// Takes the open batch of a partition as a builder, to be sealed elsewhere; its finished ones must be taken before.
     pub(crate) fn take_open(&mut self, partition: i32) -> Option<BatchBuilder> {
-        self.open.remove(&partition).filter(|builder| builder.records() > 0)
+        let builder = self.open.remove(&partition).filter(|builder| builder.records() > 0)?;
+        self.open_bytes -= held(&builder);
+        Some(builder)
     }
 
     /// Partitions with an open batch.
@@ -81,11 +87,16 @@ impl Gather {
         self.records
     }
 
-    /// Bytes held: finished ones as they are, open ones before compression.
+    /// Bytes held: finished ones as they are, open ones before compression. Asked before every record, so it is not a sum
+    /// over partitions.
     pub(crate) fn bytes(&self) -> usize {
-        let open = self.open.values().filter(|builder| builder.records() > 0);
-        self.done_bytes + open.map(|builder| builder.bytes().max(HEAD)).sum::<usize>()
+        self.done_bytes + self.open_bytes
     }
+}
+
+/// Bytes of an open batch; none before its first record.
+fn held(builder: &BatchBuilder) -> usize {
+    if builder.records() > 0 { builder.bytes() } else { 0 }
 }
 
 #[cfg(test)]
@@ -122,7 +133,8 @@ mod tests {
         let mut gather = Gather::new(Settings { codec: Codec::None, max_bytes: 1_000 });
         gather.push(3, 5, &encoded("x")).unwrap();
         assert_eq!(gather.open_partitions().collect::<Vec<_>>(), [3]);
+        assert!(gather.bytes() > 0);
         assert_eq!(gather.take_open(3).unwrap().records(), 1);
-        assert!(gather.take_open(3).is_none());
+        assert!(gather.take_open(3).is_none() && gather.bytes() == 0);
     }
 }

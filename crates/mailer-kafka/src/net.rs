@@ -34,7 +34,9 @@ mod session;
 mod settings;
 mod single;
 #[cfg(test)]
-mod stub;
+pub(crate) mod stub;
+#[cfg(test)]
+pub(crate) mod stubs;
 mod transaction_version;
 mod versions;
 mod wire;

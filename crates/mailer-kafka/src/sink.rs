@@ -1,6 +1,9 @@
 //! The at-least-once sink: idempotent writing, acknowledged by all replicas in sync, before a checkpoint completes.
 
+#[cfg(test)]
+mod faults;
 mod outbox;
+mod progress;
 mod pump;
 
 use crate::client::{Client, WriterSettings};
@@ -13,7 +16,7 @@ use crate::record::OutRecord;
 use crate::runtime::Io;
 use crate::security::Security;
 use crate::topics;
-use crate::transactional::poison;
+use crate::transactional::{max_bytes, poison};
 use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
 use pump::Pump;
 use std::fmt;
@@ -153,15 +156,17 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
         let settings = WriterSettings::of(&self.connection)?;
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
-        let (client, partitions) = io.wait(async move {
+        let (client, partitions, limit) = io.wait(async move {
             let client = Client::connect(&connection).await?;
             let doing = |what: &str| format!("{what} Kafka topic \"{topic}\"");
             let found = client.topic(&topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
             let found = found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
-            Ok((client, found.partitions.len() as u32))
+            let limit = max_bytes(&client, &topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
+            Ok((client, found.partitions.len() as u32, limit))
         })?;
         let limits = (self.in_flight, context.waker.clone());
-        let pump = Pump::start(io, client, self.topic.clone(), &settings, limits);
+        // Records of an ordinary size must not be refused for the company they are in.
+        let pump = Pump::start(io, client, self.topic.clone(), &settings.within(limit), limits);
         let spread = Spread::new(context.worker);
         Ok(KafkaWriter {
             encode: self.encode.clone(),

@@ -15,7 +15,7 @@ mod segment;
 mod stager;
 mod transmit;
 
-pub(crate) use limits::poison;
+pub(crate) use limits::{max_bytes, poison};
 pub(crate) use segment::Segment as Staged;
 pub use stager::KafkaStager;
 

@@ -89,13 +89,13 @@ impl BatchBuilder {
         }
         let next = Self { records: Vec::with_capacity(self.records.len()), ..Self::new(self.settings) };
         let done = std::mem::replace(self, next);
-        let payload = codec::pack(done.settings.codec, done.records)?;
+        let (codec, payload) = packed(done.settings, done.records)?;
         let header = Header {
             base_offset: 0,
             length: 0,
             leader_epoch: -1,
             crc: 0,
-            attributes: done.settings.codec.number(),
+            attributes: codec.number(),
             last_offset_delta: done.count - 1,
             base_timestamp: done.first_timestamp,
             max_timestamp: done.max_timestamp,
@@ -106,6 +106,16 @@ impl BatchBuilder {
         };
         SealedBatch::new(header, Bytes::from(payload)).map(Some)
     }
+}
+
+/// Compressing random bytes makes them more: what was measured against a limit before must not cross it now.
+fn packed(settings: Settings, records: Vec<u8>) -> Result<(Codec, Vec<u8>)> {
+    if settings.codec == Codec::None {
+        return Ok((Codec::None, records));
+    }
+    let packed = codec::pack(settings.codec, &records)?;
+    let too_large = packed.len() > records.len() && header::SIZE + packed.len() > settings.max_bytes;
+    Ok(if too_large { (Codec::None, records) } else { (settings.codec, packed) })
 }
 
 /// A number of 32 bits takes at most so many bytes.

@@ -56,13 +56,13 @@ impl fmt::Display for Codec {
 }
 
 /// Compresses the records of a batch.
-pub(super) fn pack(codec: Codec, records: Vec<u8>) -> Result<Vec<u8>> {
+pub(super) fn pack(codec: Codec, records: &[u8]) -> Result<Vec<u8>> {
     let packed = match codec {
-        Codec::None => return Ok(records),
-        Codec::Gzip => gzip(&records),
-        Codec::Snappy => snappy::pack(&records),
-        Codec::Lz4 => lz4::pack(&records),
-        Codec::Zstd => zstd::pack(&records),
+        Codec::None => Ok(records.to_vec()),
+        Codec::Gzip => gzip(records),
+        Codec::Snappy => snappy::pack(records),
+        Codec::Lz4 => lz4::pack(records),
+        Codec::Zstd => zstd::pack(records),
     };
     packed.map_err(|e| Error::internal(format!("a batch could not be compressed with {codec}")).caused_by(e))
 }

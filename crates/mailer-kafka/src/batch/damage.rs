@@ -55,7 +55,7 @@ fn every_flipped_bit_is_an_error_or_reads_the_same() {
 fn compressed_bytes_are_not_trusted() {
     for codec in &CODECS[1..] {
         let whole = vec![7; 10_000];
-        let packed = codec::pack(*codec, whole.clone()).unwrap();
+        let packed = codec::pack(*codec, &whole).unwrap();
         for cut in 0..packed.len() {
             let unpacked = codec::unpack(*codec, &packed[..cut]).unwrap_or_default();
             assert!(whole.starts_with(&unpacked), "{codec} cut at {cut}");
@@ -84,7 +84,7 @@ fn a_claimed_size_is_not_believed() {
 fn what_unpacks_without_end_is_cut_off() {
     let bomb = vec![0; MAX_UNPACKED + 1];
     for codec in [Codec::Zstd, Codec::Snappy] {
-        let packed = codec::pack(codec, bomb.clone()).unwrap();
+        let packed = codec::pack(codec, &bomb).unwrap();
         assert_eq!(codec::unpack(codec, &packed).unwrap_err(), Malformed::TooLarge(codec));
     }
 }
@@ -94,7 +94,7 @@ fn snappy_is_read_framed_and_bare() {
     let text = b"bare bare bare bare bare bare".repeat(2_000);
     let bare = snap::raw::Encoder::new().compress_vec(&text).unwrap();
     assert_eq!(codec::unpack(Codec::Snappy, &bare).unwrap(), text);
-    let framed = codec::pack(Codec::Snappy, text.clone()).unwrap();
+    let framed = codec::pack(Codec::Snappy, &text).unwrap();
     assert!(framed.starts_with(b"\x82SNAPPY\0"));
     assert_eq!(codec::unpack(Codec::Snappy, &framed).unwrap(), text);
 }
@@ -104,6 +104,6 @@ fn a_zstd_stream_without_a_size_and_one_of_two_frames_are_read() {
     let text = b"stream ".repeat(5_000);
     let stream = ::zstd::stream::encode_all(&text[..], 3).unwrap();
     assert_eq!(codec::unpack(Codec::Zstd, &stream).unwrap(), text);
-    let two = [stream, codec::pack(Codec::Zstd, text.clone()).unwrap()].concat();
+    let two = [stream, codec::pack(Codec::Zstd, &text).unwrap()].concat();
     assert_eq!(codec::unpack(Codec::Zstd, &two).unwrap(), text.repeat(2));
 }

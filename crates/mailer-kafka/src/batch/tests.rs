@@ -257,3 +257,24 @@ fn the_checksum_covers_what_follows_it() {
     assert_eq!(crc32c::crc32c(&bytes[COVERED..]), reference_crc32c(&bytes[COVERED..]));
     assert_eq!(reference_crc32c(b"123456789"), 0xe306_9283, "the check value of CRC-32C");
 }
+
+/// What was measured against a topic's limit before it was compressed must not cross it afterwards.
+#[test]
+fn what_does_not_compress_does_not_become_too_large() {
+    let mut state = 1u32;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
+    .take(20_000)
+    .collect();
+    for codec in [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd] {
+        let mut builder = BatchBuilder::new(Settings { codec, max_bytes: 16_384 });
+        builder.append(0, None, Some(&noise), &[]).unwrap();
+        let measured = builder.bytes();
+        let sealed = builder.seal().unwrap().unwrap();
+        assert!(sealed.bytes() <= measured, "{codec}: {} of {measured}", sealed.bytes());
+        let mut records = Batches::new(sealed.to_bytes()).next().unwrap().unwrap().records().unwrap();
+        assert_eq!(records.next_record().unwrap().unwrap().value.unwrap(), &noise[..], "{codec}");
+    }
+}

@@ -3,21 +3,29 @@
 //! A transaction is retried as a whole: any error ends the delivery, and what becomes of its requests does not matter. So
 //! this has no memory of what was acknowledged. Brokers take one batch of a partition in a request; a request carries the
 //! next batch of every partition that has one, and up to five requests are on their way.
+//!
+//! In transactions of version 2 the first batch of a partition also announces it to the coordinator, which may be busy: with
+//! the markers of the transaction before, or with what another broker announces at the same time. Such a request goes alone,
+//! since what is sent behind a refused batch would be out of order, and is repeated while the coordinator says "not now".
 
 use super::producer::Identity;
 use super::{Cause, Client, Failure};
 use crate::batch::{SealedBatch, Stamp};
 use crate::gather::Parted;
-use crate::net::{Answer, Batches, Connection, Leader, Produce};
+use crate::net::{Answer, Backoff, Batches, Connection, Leader, Produce};
 use bytes::Bytes;
+use kafka_protocol::error::ResponseError;
 use kafka_protocol::messages::ProduceRequest;
 use kafka_protocol::messages::produce_response::{PartitionProduceResponse, ProduceResponse};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Requests on their way to one broker: what idempotence allows.
 const IN_FLIGHT: usize = 5;
+
+/// How often a leader may say of a first batch that it leads not: about a second.
+const REFUSALS: u32 = 5;
 
 /// What all requests of a delivery have in common.
 #[derive(Clone, Debug)]
@@ -57,13 +65,16 @@ pub(crate) fn after(sequence: i32, records: u32) -> i32 {
     (next % (i64::from(i32::MAX) + 1)) as i32
 }
 
+/// Partitions that the coordinator knows to be in the transaction.
+pub(super) type Announced = BTreeSet<(Arc<str>, i32)>;
+
 /// Batches by leader, in the order of each partition.
 pub(super) async fn route(
     client: &Client,
     topic: &Arc<str>,
     parts: Vec<Parted>,
-    sequences: &mut Sequences,
-    identity: Identity,
+    (sequences, identity): (&mut Sequences, Identity),
+    announced: &Announced,
 ) -> Result<BTreeMap<i32, Lanes>, Failure> {
     let mut by_leader: BTreeMap<i32, Lanes> = BTreeMap::new();
     let mut leaders: HashMap<i32, Leader> = HashMap::new();
@@ -76,6 +87,9 @@ pub(super) async fn route(
         sequences.stamp(topic, &mut parted, identity);
         let lanes = by_leader.entry(leader.broker).or_default();
         lanes.leaders.insert(parted.partition, leader);
+        if !announced.contains(&(topic.clone(), parted.partition)) {
+            lanes.fresh.insert(parted.partition);
+        }
         lanes.waiting.entry(parted.partition).or_default().push_back(parted.batch);
     }
     Ok(by_leader)
@@ -86,6 +100,8 @@ pub(super) async fn route(
 pub(super) struct Lanes {
     leaders: HashMap<i32, Leader>,
     waiting: BTreeMap<i32, VecDeque<SealedBatch>>,
+    /// Partitions whose next batch announces them.
+    fresh: BTreeSet<i32>,
 }
 
 impl Lanes {
@@ -104,22 +120,35 @@ impl Lanes {
         taken
     }
 
-    /// Takes only the first batch, to be sent alone.
-    pub(super) fn first(&mut self) -> Vec<(i32, SealedBatch)> {
-        self.next(0)
+    /// Whether these batches announce a partition; they do it once.
+    fn announces(&mut self, batches: &[(i32, SealedBatch)]) -> bool {
+        let fresh = self.fresh.len();
+        self.fresh.retain(|partition| batches.iter().all(|(taken, _)| taken != partition));
+        self.fresh.len() < fresh
     }
 }
 
-/// Sends one request and waits for its answer.
-pub(super) async fn deliver_one(
+/// Sends what announces a partition, until the coordinator has time. A batch that was taken is known when it comes again.
+async fn announce(
     client: &Client,
     connection: &Connection,
     terms: &Terms,
     batches: &[(i32, SealedBatch)],
-    leaders: &Lanes,
+    leaders: &HashMap<i32, Leader>,
 ) -> Result<(), Failure> {
-    let answer = send(connection, terms, batches).await?;
-    acknowledged(client, terms, &leaders.leaders, answer.wait().await)
+    let (mut backoff, mut refusals) = (Backoff::new(), 0);
+    loop {
+        let answer = send(connection, terms, batches).await?;
+        match acknowledged(client, terms, leaders, answer.wait().await) {
+            Err(failure) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
+            // Metadata names the leader of a new partition a moment before it leads.
+            Err(failure) if failure.is(ResponseError::NotLeaderOrFollower) && refusals < REFUSALS => {
+                refusals += 1;
+                backoff.pause().await;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Sends everything to one broker and waits for every answer.
@@ -133,16 +162,19 @@ pub(super) async fn deliver(
     let mut on_the_way: VecDeque<Answer<ProduceRequest>> = VecDeque::new();
     loop {
         let batches = lanes.next(terms.request_bytes);
-        if batches.is_empty() || on_the_way.len() >= IN_FLIGHT {
-            match on_the_way.pop_front() {
-                Some(answer) => acknowledged(&client, &terms, &lanes.leaders, answer.wait().await)?,
-                None => return Ok(()),
-            }
+        let announces = lanes.announces(&batches);
+        let beside = if batches.is_empty() || announces { 0 } else { IN_FLIGHT - 1 };
+        while on_the_way.len() > beside
+            && let Some(answer) = on_the_way.pop_front()
+        {
+            acknowledged(&client, &terms, &lanes.leaders, answer.wait().await)?;
         }
-        if !batches.is_empty() {
-            on_the_way.push_back(send(&connection, &terms, &batches).await?);
-            on_sent(batches.iter().map(|(_, batch)| u64::from(batch.records())).sum());
+        match announces {
+            _ if batches.is_empty() => return Ok(()),
+            true => announce(&client, &connection, &terms, &batches, &lanes.leaders).await?,
+            false => on_the_way.push_back(send(&connection, &terms, &batches).await?),
         }
+        on_sent(batches.iter().map(|(_, batch)| u64::from(batch.records())).sum());
     }
 }
 
@@ -217,8 +249,17 @@ mod tests {
         let partitions = |taken: Vec<(i32, SealedBatch)>| taken.iter().map(|(p, _)| *p).collect::<Vec<_>>();
         assert_eq!(partitions(lanes.next(350)), [0, 1]);
         assert_eq!(partitions(lanes.next(10_000)), [0, 2]);
-        assert_eq!(partitions(lanes.first()), [0]);
+        assert_eq!(partitions(lanes.next(0)), [0]);
         assert_eq!(partitions(lanes.next(10_000)), [0; 0]);
+    }
+
+    #[test]
+    fn the_first_batch_of_a_partition_announces_it() {
+        let mut lanes = Lanes { fresh: BTreeSet::from([0, 2]), ..Lanes::default() };
+        let batches = |partitions: &[i32]| partitions.iter().map(|p| (*p, sealed(1))).collect::<Vec<_>>();
+        assert!(!lanes.announces(&batches(&[1])));
+        assert!(lanes.announces(&batches(&[0, 1, 2])));
+        assert!(!lanes.announces(&batches(&[0, 1, 2])));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The identity under which batches are written.
 
+use super::retry::within;
 use super::{Client, Failure};
 use crate::net::{Connection, CoordinatorOf};
 use kafka_protocol::messages::{InitProducerIdRequest, ProducerId, TransactionalId};
@@ -14,9 +15,10 @@ pub(crate) struct Identity {
 }
 
 impl Client {
-    /// An identity without transactions: every broker gives one.
+    /// An identity without transactions: every broker gives one, and asks to wait while it fetches numbers.
     pub(crate) async fn idempotent_identity(&self) -> Result<Identity, Failure> {
-        identity(&self.net().any().await?, None, Duration::MAX).await
+        let ask = || async { identity(&self.net().any().await?, None, Duration::MAX).await };
+        within(self.request_timeout(), ask).await
     }
 
     /// Claims a transactional id: fences every former owner and ends what it left open. One attempt; returns the connection

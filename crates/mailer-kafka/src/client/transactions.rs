@@ -4,11 +4,11 @@
 //! transaction to the next. Version 2 (KIP-890): producing announces the partition, every end hands out another epoch, and
 //! sequences begin again at 0.
 
-use super::deliver::{self, Lanes, OnSent, Sequences, Terms};
+use super::deliver::{self, Announced, OnSent, Sequences, Terms};
 use super::producer::Identity;
 use super::{Cause, Client, Failure, WriterSettings};
 use crate::gather::Parted;
-use crate::net::{Api, Backoff, Connection, TransactionVersion};
+use crate::net::{Api, Backoff, Connection, CoordinatorOf, TransactionVersion};
 use kafka_protocol::error::ResponseError;
 use kafka_protocol::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use kafka_protocol::messages::{
@@ -44,13 +44,13 @@ pub(crate) struct Transactions {
     id: Arc<str>,
     request_bytes: usize,
     version: TransactionVersion,
-    coordinator: Connection,
+    pub(super) coordinator: Connection,
     identity: Identity,
     sequences: Sequences,
     /// Connections for producing, by broker.
     leaders: BTreeMap<i32, Connection>,
-    /// Announced in this transaction (version 1).
-    announced: BTreeSet<(Arc<str>, i32)>,
+    /// Announced in this transaction.
+    announced: Announced,
     state: State,
 }
 
@@ -79,7 +79,7 @@ impl Transactions {
             identity,
             sequences: Sequences::default(),
             leaders: BTreeMap::new(),
-            announced: BTreeSet::new(),
+            announced: Announced::new(),
             state: State::Ready,
         })
     }
@@ -109,44 +109,22 @@ impl Transactions {
         if self.version == TransactionVersion::V1 {
             self.announce(&topic, &parts).await?;
         }
-        let routed = deliver::route(&self.client, &topic, parts, &mut self.sequences, self.identity).await?;
+        let partitions: BTreeSet<i32> = parts.iter().map(|parted| parted.partition).collect();
+        let sender = (&mut self.sequences, self.identity);
+        let routed = deliver::route(&self.client, &topic, parts, sender, &self.announced).await?;
         let mut sending = JoinSet::new();
-        for (broker, mut lanes) in routed {
+        // From here on the brokers may know of the transaction.
+        self.state = State::Open;
+        for (broker, lanes) in routed {
             let connection = self.leader(broker).await?;
             let terms = self.terms(&topic, &connection)?;
-            if self.state == State::Begun {
-                self.open(&connection, &terms, &mut lanes, &on_sent).await?;
-            }
             sending.spawn(deliver::deliver(self.client.clone(), connection, terms, lanes, on_sent.clone()));
         }
         while let Some(done) = sending.join_next().await {
             done.unwrap_or_else(|_| Err(Failure::new(Cause::Other, "a task that wrote to Kafka panicked")))?;
         }
+        self.announced.extend(partitions.into_iter().map(|partition| (topic.clone(), partition)));
         Ok(())
-    }
-
-    /// The first batch goes alone: while the markers of the transaction before are being written, the coordinator takes no
-    /// new one, and what is sent behind a refused batch would be out of order.
-    async fn open(
-        &mut self,
-        connection: &Connection,
-        terms: &Terms,
-        lanes: &mut Lanes,
-        on_sent: &OnSent,
-    ) -> Result<(), Failure> {
-        let first = lanes.first();
-        let mut backoff = Backoff::new();
-        // From here on the brokers may know of the transaction.
-        self.state = State::Open;
-        loop {
-            match deliver::deliver_one(&self.client, connection, terms, &first, lanes).await {
-                Err(failure) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
-                done => {
-                    on_sent(first.iter().map(|(_, batch)| u64::from(batch.records())).sum());
-                    return done;
-                }
-            }
-        }
     }
 
     fn terms(&self, topic: &Arc<str>, connection: &Connection) -> Result<Terms, Failure> {
@@ -181,6 +159,15 @@ impl Transactions {
         Ok(connection)
     }
 
+    /// Makes sure of a connection to the coordinator: it may have been idle for too long since the last transaction.
+    async fn reach(&mut self) -> Result<(), Failure> {
+        if !self.coordinator.is_open() {
+            let broker = self.client.net().coordinator(CoordinatorOf::Transactions(&self.id)).await?;
+            self.coordinator = self.client.net().open(broker).await?;
+        }
+        Ok(())
+    }
+
     /// Version 1: tells the coordinator which partitions follow.
     async fn announce(&mut self, topic: &Arc<str>, parts: &[Parted]) -> Result<(), Failure> {
         let wanted: BTreeSet<i32> = parts.iter().map(|parted| parted.partition).collect();
@@ -198,6 +185,7 @@ impl Transactions {
             .with_v3_and_below_producer_epoch(self.identity.epoch)
             .with_v3_and_below_topics(vec![named]);
         let mut backoff = Backoff::new();
+        self.reach().await?;
         self.state = State::Open;
         loop {
             match self.added(&request).await {
@@ -240,6 +228,7 @@ impl Transactions {
             answered();
             return Ok(());
         }
+        self.reach().await?;
         self.state = State::Ending;
         let ended = self.end(true, answered).await?;
         if self.version == TransactionVersion::V2 {
@@ -275,10 +264,15 @@ impl Transactions {
     }
 
     /// Ends what is open and was not decided, so that no reader waits for its timeout.
-    pub(crate) async fn close(self) {
-        if self.state == State::Open
-            && let Ok(Err(failure)) = tokio::time::timeout(GOODBYE, self.end(false, || ())).await
-        {
+    pub(crate) async fn close(mut self) {
+        if self.state != State::Open {
+            return;
+        }
+        let goodbye = async {
+            self.reach().await?;
+            self.end(false, || ()).await
+        };
+        if let Ok(Err(failure)) = tokio::time::timeout(GOODBYE, goodbye).await {
             tracing::debug!(%failure, transactional_id = &*self.id, "an unfinished transaction is left to its timeout");
         }
     }

@@ -39,6 +39,12 @@ impl WriterSettings {
         })
     }
 
+    /// The same for a topic that takes no larger batches than `max_bytes`.
+    pub(crate) fn within(mut self, max_bytes: Option<usize>) -> Self {
+        self.batch.max_bytes = max_bytes.map_or(self.batch.max_bytes, |limit| limit.min(self.batch.max_bytes));
+        self
+    }
+
     /// How batches are made.
     pub(crate) fn batch(&self) -> Settings {
         self.batch
@@ -84,6 +90,13 @@ mod tests {
         assert_eq!((settings.batch().codec, settings.batch().max_bytes), (Codec::Zstd, 1_000));
         assert_eq!((settings.linger(), settings.request_bytes()), (Duration::from_millis(5), REQUEST));
         assert_eq!(of(&[]).unwrap().delivery_timeout(), DELIVERY);
+    }
+
+    #[test]
+    fn a_topic_bounds_batches() {
+        let settings = of(&[("batch.size", "1000")]).unwrap();
+        let within = |limit| settings.clone().within(limit).batch().max_bytes;
+        assert_eq!([within(None), within(Some(700)), within(Some(2_000))], [1_000, 700, 1_000]);
     }
 
     #[test]

@@ -134,6 +134,14 @@ impl Cluster {
         }
     }
 
+    /// Who leads a partition, when nothing has to be asked for that.
+    pub(crate) fn known_leader(&self, topic: &str, partition: i32) -> Option<Leader> {
+        match self.metadata().leader(topic, partition, false) {
+            Known::Leader(leader) => Some(leader),
+            Known::Ask | Known::Failed(_) => None,
+        }
+    }
+
     /// A broker said (NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, or no answer at all) that `seen`
     /// leads no more: the next look asks anew, unless a newer leader is known by then.
     pub(crate) fn doubt(&self, topic: &str, partition: i32, seen: Leader) {

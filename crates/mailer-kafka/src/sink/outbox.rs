@@ -39,10 +39,18 @@ struct Entry {
     since: Duration,
 }
 
+/// The way a batch takes: a connection of ours. Batches on one way arrive in their order; on two ways they may not.
+pub(crate) type Way = u64;
+
 #[derive(Default)]
 struct Lane {
     next: i32,
     entries: VecDeque<Entry>,
+    /// The way of those that are sent.
+    way: Way,
+    /// The partition has a batch of ours under this identity. Before, only one is sent: a broker that knows nothing of us takes
+    /// any first number, also that of a batch behind one that it refused, as it does while it takes over a new partition.
+    known: bool,
 }
 
 /// Batches of all partitions of a topic.
@@ -98,10 +106,15 @@ impl Outbox {
         ready.map(|(partition, _)| *partition).collect()
     }
 
-    /// The next batch of a partition.
-    pub(crate) fn send(&mut self, partition: i32) -> Option<Sending> {
+    /// The next batch of a partition; `None` also while others of it are on another way: a broker that knows nothing of us
+    /// takes any first number, so what overtakes would be written first.
+    pub(crate) fn send(&mut self, partition: i32, way: Way) -> Option<Sending> {
         let lane = self.lanes.get_mut(&partition)?;
         let at = lane.sendable()?;
+        if lane.way != way && lane.entries.iter().any(|entry| entry.state == State::Sent) {
+            return None;
+        }
+        lane.way = way;
         let entry = &mut lane.entries[at];
         entry.state = State::Sent;
         let (producer_id, epoch, sequence) = (self.identity.id, self.identity.epoch, entry.sequence);
@@ -109,16 +122,18 @@ impl Outbox {
         Some(Sending { partition, sequence, batch: entry.batch.clone() })
     }
 
-    /// What became of a batch. Returns the records that are acknowledged by it.
+    /// What became of a batch; answers may be heard in any order. Returns the records that are acknowledged by it.
     pub(crate) fn answered(&mut self, partition: i32, sequence: i32, outcome: Outcome) -> u64 {
         let Some(lane) = self.lanes.get_mut(&partition) else { return 0 };
-        let behind_failed = lane.entries.iter().take_while(|entry| entry.sequence != sequence).any(Entry::is_failed);
+        let before = lane.entries.iter().take_while(|entry| entry.sequence != sequence);
+        let is_next = before.into_iter().all(|entry| entry.state == State::Done);
         let sent = lane.entries.iter_mut().find(|entry| entry.sequence == sequence && entry.state == State::Sent);
         if let Some(entry) = sent {
             entry.state = if outcome == Outcome::Written { State::Done } else { State::Failed };
+            lane.known |= outcome == Outcome::Written;
         }
-        // Behind a batch that failed, numbers are unknown because that one is missing.
-        self.renewing |= outcome == Outcome::Unknown && !behind_failed;
+        // Behind a batch that failed, or whose answer is not heard yet, numbers are unknown because that one is missing.
+        self.renewing |= outcome == Outcome::Unknown && is_next;
         let (records, bytes) = lane.release();
         self.bytes -= bytes;
         records
@@ -134,7 +149,7 @@ impl Outbox {
     pub(crate) fn renew(&mut self, identity: Identity) {
         (self.identity, self.renewing) = (identity, false);
         for lane in self.lanes.values_mut() {
-            lane.next = 0;
+            (lane.next, lane.known) = (0, false);
             for entry in &mut lane.entries {
                 (entry.sequence, entry.state) = (lane.next, State::Waiting);
                 lane.next = sequence_after(lane.next, entry.batch.records());
@@ -157,7 +172,8 @@ impl Entry {
 impl Lane {
     fn sendable(&self) -> Option<usize> {
         let sent = self.entries.iter().filter(|entry| entry.state == State::Sent).count();
-        if sent >= IN_FLIGHT || self.entries.iter().any(Entry::is_failed) {
+        let limit = if self.known { IN_FLIGHT } else { 1 };
+        if sent >= limit || self.entries.iter().any(Entry::is_failed) {
             return None;
         }
         self.entries.iter().position(|entry| entry.state == State::Waiting)
@@ -193,6 +209,7 @@ mod tests {
             let mut builder = BatchBuilder::new(Settings { codec: Codec::None, max_bytes: 10_000 });
             (0..*count).for_each(|_| builder.append(0, None, Some(b"x"), &[]).unwrap());
             outbox.push(Parted { partition: *partition, batch: builder.seal().unwrap().unwrap() }, Duration::ZERO);
+            outbox.lanes.get_mut(partition).unwrap().known = true;
         }
         outbox
     }
@@ -204,7 +221,7 @@ mod tests {
             if ready.is_empty() {
                 return sent;
             }
-            let sending: Vec<_> = ready.into_iter().filter_map(|partition| outbox.send(partition)).collect();
+            let sending: Vec<_> = ready.into_iter().filter_map(|partition| outbox.send(partition, 1)).collect();
             sent.extend(sending.iter().map(|sending| (sending.partition, sending.sequence)));
         }
     }
@@ -232,6 +249,38 @@ mod tests {
         assert_eq!(outbox.answered(0, 0, Outcome::Written), 1);
         assert_eq!(outbox.answered(0, 1, Outcome::Written), 2);
         assert!(outbox.is_empty() && outbox.bytes() == 0);
+    }
+
+    /// A new identity would write again what the broker has.
+    #[test]
+    fn an_answer_heard_before_that_of_the_batch_in_front_says_nothing_of_our_numbers() {
+        let mut outbox = outbox(&[(0, 1), (0, 1)]);
+        send_all(&mut outbox);
+        outbox.answered(0, 1, Outcome::Unknown);
+        outbox.answered(0, 0, Outcome::Again);
+        assert!(!outbox.wants_identity());
+        assert_eq!(send_all(&mut outbox), [(0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn a_partition_gets_to_know_us_by_one_batch() {
+        let mut outbox = outbox(&[(0, 1), (0, 1), (0, 1)]);
+        outbox.renew(Identity { id: 8, epoch: 0 });
+        assert_eq!(send_all(&mut outbox), [(0, 0)]);
+        outbox.answered(0, 0, Outcome::Again);
+        assert_eq!(send_all(&mut outbox), [(0, 0)], "what follows would be taken for the first");
+        outbox.answered(0, 0, Outcome::Written);
+        assert_eq!(send_all(&mut outbox), [(0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn nothing_overtakes_on_another_way() {
+        let mut outbox = outbox(&[(0, 1), (0, 1)]);
+        assert!(outbox.send(0, 1).is_some());
+        assert!(outbox.send(0, 2).is_none(), "the first may be behind it there");
+        outbox.answered(0, 0, Outcome::Again);
+        assert_eq!(outbox.send(0, 2).map(|sending| sending.sequence), Some(0));
+        assert_eq!(outbox.send(0, 2).map(|sending| sending.sequence), Some(1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From the worker to the brokers and back: the worker appends records to batches, one task sends them and hears the answers.
 
-use super::outbox::{Outbox, Outcome, Sending};
+use super::outbox::{Outbox, Outcome, Sending, Way};
+use super::progress::{Progress, Target};
 use crate::batch::BatchBuilder;
 use crate::client::{Cause, Client, Failure, WriterSettings, produce_failure};
 use crate::encode::Encoded;
@@ -39,11 +40,9 @@ struct State {
     gather: Gather,
     /// Bytes sent, or about to be, and not acknowledged.
     outbox: usize,
-    acknowledged: u64,
+    progress: Progress,
     /// The worker waits for room.
     blocked: bool,
-    /// Do not wait for full batches.
-    hurry: bool,
     closed: bool,
     failure: Option<(ErrorKind, String)>,
 }
@@ -59,15 +58,15 @@ impl Pump {
         let state = State {
             gather: Gather::new(settings.batch()),
             outbox: 0,
-            acknowledged: 0,
+            progress: Progress::default(),
             blocked: false,
-            hurry: false,
             closed: false,
             failure: None,
         };
         let (state, progress, work) = (Mutex::new(state), Condvar::new(), Notify::new());
         let pump = Arc::new(Self { _io: io.clone(), state, work, progress, budget: budget.max(1), waker });
-        io.spawn(run(pump.clone(), client, topic, settings.clone()));
+        let task = run(pump.clone(), client, topic.clone(), settings.clone());
+        io.spawn(supervise(pump.clone(), topic, task));
         pump
     }
 
@@ -93,6 +92,7 @@ impl Pump {
             };
             let timestamp = Some(scratch.timestamp()).filter(|timestamp| *timestamp >= 0).unwrap_or(now);
             state.gather.push(partition, timestamp, scratch)?;
+            state.progress.appended(partition);
             taken += 1;
         }
         state.blocked = true;
@@ -103,15 +103,14 @@ impl Pump {
     pub(crate) fn flush(self: &Arc<Self>) -> Result<Flush> {
         let mut state = self.state();
         state.check()?;
-        let target = state.gather.records();
-        if state.acknowledged >= target {
+        let target = state.progress.flush();
+        if state.progress.has(&target) {
             return Ok(Flush::Done);
         }
-        state.hurry = true;
         drop(state);
         self.work.notify_one();
         let pump = self.clone();
-        Ok(Flush::Pending(Box::new(move || pump.wait(target))))
+        Ok(Flush::Pending(Box::new(move || pump.wait(&target))))
     }
 
     /// Nothing more comes; what was appended is still sent.
@@ -121,19 +120,17 @@ impl Pump {
     }
 
     /// Every batch has an outcome within the delivery timeout, so this ends.
-    fn wait(&self, target: u64) -> Result<()> {
-        let waiting = |state: &mut State| state.acknowledged < target && state.failure.is_none();
+    fn wait(&self, target: &Target) -> Result<()> {
+        let waiting = |state: &mut State| !state.progress.has(target) && state.failure.is_none();
         let state = self.progress.wait_while(self.state(), waiting).unwrap_or_else(PoisonError::into_inner);
         state.check()
     }
 
-    fn acknowledged(&self, records: u64, outbox: usize) {
+    /// Records of these partitions are in the log; `outbox` bytes are not.
+    fn acknowledged(&self, records: &[(i32, u64)], outbox: usize) {
         let mut state = self.state();
         state.outbox = outbox;
-        state.acknowledged += records;
-        if state.acknowledged >= state.gather.records() {
-            state.hurry = false;
-        }
+        records.iter().for_each(|(partition, records)| state.progress.acknowledged(*partition, *records));
         let wake = state.gather.bytes() + outbox < self.budget && std::mem::take(&mut state.blocked);
         drop(state);
         self.progress.notify_all();
@@ -169,7 +166,9 @@ struct Sender {
     topic: Arc<str>,
     settings: WriterSettings,
     outbox: Outbox,
-    brokers: BTreeMap<i32, Connection>,
+    brokers: BTreeMap<i32, (Way, Connection)>,
+    /// Connections ever opened.
+    ways: Way,
     answers: JoinSet<Answered>,
     /// Open batches that wait for company, and since when.
     lingering: BTreeMap<i32, Instant>,
@@ -177,6 +176,13 @@ struct Sender {
     backoff: Backoff,
     /// Not before: the brokers said "not now".
     pause: Option<Instant>,
+}
+
+/// A task that panics must not leave a worker or a flush waiting for it.
+pub(super) async fn supervise(pump: Arc<Pump>, topic: String, task: impl Future<Output = ()> + Send + 'static) {
+    if let Err(died) = tokio::spawn(task).await {
+        pump.fail(&topic, Failure::new(Cause::Other, format!("the task that writes ended: {died}")));
+    }
 }
 
 async fn run(pump: Arc<Pump>, client: Client, topic: String, settings: WriterSettings) {
@@ -189,6 +195,7 @@ async fn run(pump: Arc<Pump>, client: Client, topic: String, settings: WriterSet
                 settings,
                 outbox: Outbox::new(identity),
                 brokers: BTreeMap::new(),
+                ways: 0,
                 answers: JoinSet::new(),
                 lingering: BTreeMap::new(),
                 started: Instant::now(),
@@ -228,13 +235,15 @@ impl Sender {
         let (full, open, closed) = {
             let mut state = self.pump.state();
             let full = state.gather.take_done();
-            let (now, all) = (Instant::now(), state.hurry || state.closed);
+            let now = Instant::now();
             let open: Vec<i32> = state.gather.open_partitions().collect();
             let due = open.into_iter().filter(|partition| {
                 let since = *self.lingering.entry(*partition).or_insert(now);
                 let full = full.iter().any(|parted| parted.partition == *partition);
-                let idle = !full && self.outbox.is_idle(*partition) && now - since >= self.settings.linger();
-                all || idle
+                // A worker that has no room for more brings no company.
+                let alone = state.blocked || now - since >= self.settings.linger();
+                let idle = !full && self.outbox.is_idle(*partition) && alone;
+                state.closed || state.progress.is_flushed(*partition) || idle
             });
             let due: Vec<i32> = due.collect();
             let open: Vec<_> = due.into_iter().filter_map(|p| Some((p, state.gather.take_open(p)?))).collect();
@@ -249,7 +258,7 @@ impl Sender {
             self.lingering.remove(&partition);
             self.seal(partition, builder, now)?;
         }
-        self.pump.acknowledged(0, self.outbox.bytes());
+        self.pump.acknowledged(&[], self.outbox.bytes());
         Ok(closed)
     }
 
@@ -280,38 +289,68 @@ impl Sender {
         Ok(())
     }
 
-    /// One request to every broker that leads a partition with something to send, again until nothing is ready.
+    /// One request to every broker that leads a partition with something to send, again until nothing may be sent. A partition
+    /// that nobody leads, or whose leader is away, holds back no other.
     async fn send(&mut self) -> Result<(), Failure> {
-        loop {
-            let mut by_broker: BTreeMap<i32, Vec<(i32, Leader)>> = BTreeMap::new();
-            for partition in self.outbox.ready() {
-                match self.client.net().leader(&self.topic, partition).await {
-                    Ok(leader) => by_broker.entry(leader.broker).or_default().push((partition, leader)),
-                    Err(failure) => return self.not_now(failure),
-                }
-            }
-            if by_broker.is_empty() {
-                return Ok(());
-            }
-            for (broker, partitions) in by_broker {
-                if let Err(failure) = self.send_to(broker, partitions).await {
-                    return self.not_now(failure);
+        let (mut away, mut sent) = (BTreeMap::new(), true);
+        while std::mem::take(&mut sent) {
+            for (broker, partitions) in self.by_leader(&mut away).await {
+                match self.broker(broker).await {
+                    Ok((way, connection)) => sent |= self.send_to(way, &connection, partitions).await?,
+                    Err(failure) => self.unreachable(&partitions, &failure, &mut away),
                 }
             }
         }
+        away.into_values().try_for_each(|failure| self.not_now(failure))
     }
 
-    async fn send_to(&mut self, broker: i32, partitions: Vec<(i32, Leader)>) -> Result<(), Failure> {
-        let connection = self.broker(broker).await?;
+    /// What may be sent, by who leads it; those of which that is not known join `away`. The cluster is asked once: what it says
+    /// of one partition it says of all, and when it says nothing, asking for each would take too long.
+    async fn by_leader(&self, away: &mut BTreeMap<i32, Failure>) -> BTreeMap<i32, Vec<(i32, Leader)>> {
+        let mut by_leader: BTreeMap<i32, Vec<(i32, Leader)>> = BTreeMap::new();
+        for partition in self.outbox.ready() {
+            if away.contains_key(&partition) {
+                continue;
+            }
+            let found = match away.values().next() {
+                None => self.client.net().leader(&self.topic, partition).await,
+                Some(failure) => self.client.net().known_leader(&self.topic, partition).ok_or_else(|| failure.clone()),
+            };
+            match found {
+                Ok(leader) => by_leader.entry(leader.broker).or_default().push((partition, leader)),
+                Err(failure) => drop(away.insert(partition, failure)),
+            }
+        }
+        by_leader
+    }
+
+    /// A leader that may be gone for good: the next look asks who leads now.
+    fn unreachable(&self, led: &[(i32, Leader)], failure: &Failure, away: &mut BTreeMap<i32, Failure>) {
+        for (partition, leader) in led {
+            self.client.net().doubt(&self.topic, *partition, *leader);
+            away.insert(*partition, failure.clone());
+        }
+    }
+
+    /// Whether anything was sent.
+    async fn send_to(
+        &mut self,
+        way: Way,
+        connection: &Connection,
+        partitions: Vec<(i32, Leader)>,
+    ) -> Result<bool, Failure> {
         let version = connection.version::<ProduceRequest>()?.min(VERSION);
         let (mut sending, mut bytes) = (Vec::new(), 0);
         for (partition, leader) in partitions {
             if bytes >= self.settings.request_bytes() {
                 break;
             }
-            let Some(next) = self.outbox.send(partition) else { continue };
+            let Some(next) = self.outbox.send(partition, way) else { continue };
             bytes += next.batch.bytes();
             sending.push((next, leader));
+        }
+        if sending.is_empty() {
+            return Ok(false);
         }
         let sent: Vec<_> = sending.iter().map(|(s, leader)| (s.partition, s.sequence, *leader)).collect();
         let batches = sending.into_iter().map(|(sending, _)| pieces(sending)).collect();
@@ -325,16 +364,17 @@ impl Sender {
             // Whether it left is not known: its batches come back as failed, like those of a lost answer.
             Err(failure) => drop(self.answers.spawn(async move { (sent, Err(failure)) })),
         }
-        Ok(())
+        Ok(true)
     }
 
-    async fn broker(&mut self, broker: i32) -> Result<Connection, Failure> {
-        if let Some(connection) = self.brokers.get(&broker).filter(|connection| connection.is_open()) {
-            return Ok(connection.clone());
+    async fn broker(&mut self, broker: i32) -> Result<(Way, Connection), Failure> {
+        if let Some(known) = self.brokers.get(&broker).filter(|(_, connection)| connection.is_open()) {
+            return Ok(known.clone());
         }
         let connection = self.client.net().open(broker).await?;
-        self.brokers.insert(broker, connection.clone());
-        Ok(connection)
+        self.ways += 1;
+        self.brokers.insert(broker, (self.ways, connection.clone()));
+        Ok((self.ways, connection))
     }
 
     /// Until there is an answer, something to send, or a time has come.
@@ -353,7 +393,7 @@ impl Sender {
 
     fn answered(&mut self, answered: Result<Answered, tokio::task::JoinError>) -> Result<(), Failure> {
         let (sent, answer) = answered.map_err(|_| Failure::new(Cause::Other, "a task that wrote to Kafka panicked"))?;
-        let mut records = 0;
+        let mut records = Vec::with_capacity(sent.len());
         let mut not_now = None;
         for (partition, sequence, leader) in sent {
             let (outcome, failure) = judge(&answer, partition, &self.topic)?;
@@ -361,13 +401,13 @@ impl Sender {
                 self.client.net().doubt(&self.topic, partition, leader);
             }
             not_now = failure.or(not_now);
-            records += self.outbox.answered(partition, sequence, outcome);
+            records.push((partition, self.outbox.answered(partition, sequence, outcome)));
         }
         match not_now {
             Some(failure) => self.not_now(failure)?,
             None => self.backoff.reset(),
         }
-        self.pump.acknowledged(records, self.outbox.bytes());
+        self.pump.acknowledged(&records, self.outbox.bytes());
         Ok(())
     }
 

@@ -192,16 +192,19 @@ impl Fetcher {
         brokers
     }
 
-    /// The next request to a broker, if one is due. `share` is how many bytes of this broker may wait for the worker.
+    /// The next request to a broker, if one is due. `share` is how many bytes of this broker may wait for the worker. When
+    /// they do, those of which nothing waits are asked for all the same, for their fair part: what waits may be of splits
+    /// that are paused until these have caught up.
     fn plan(&mut self, broker: i32, slots: &[usize], held: &[usize], share: usize) -> Option<Plan> {
         let now = self.now();
         let link = self.links.entry(broker).or_default();
         let used: usize = slots.iter().map(|slot| held[*slot]).sum();
-        if link.busy || now < link.not_before || used >= share {
+        if link.busy || now < link.not_before {
             return None;
         }
         let fair = (share / slots.len()).max(1);
-        let (paused, mut ready): (Vec<_>, Vec<_>) = slots.iter().copied().partition(|slot| held[*slot] >= fair);
+        let enough = if used < share { fair } else { 1 };
+        let (paused, mut ready): (Vec<_>, Vec<_>) = slots.iter().copied().partition(|slot| held[*slot] >= enough);
         // A request that waits for the quiet partitions would keep the busy ones waiting with it.
         let max_wait = if paused.is_empty() { self.fetch.max_wait } else { Duration::ZERO };
         if !paused.is_empty() {
@@ -216,7 +219,8 @@ impl Fetcher {
         let bytes = self.fetch.partition_bytes;
         let parts: Vec<_> = ready.into_iter().filter_map(|slot| self.slots[slot].join(slot, bytes)).collect();
         let largest = parts.iter().map(|part| part.max_bytes).filter(|needed| *needed > bytes).max();
-        let room = i32::try_from(share - used).unwrap_or(i32::MAX).max(largest.unwrap_or(1));
+        let room = if used < share { share - used } else { fair };
+        let room = i32::try_from(room).unwrap_or(i32::MAX).max(largest.unwrap_or(1));
         (!parts.is_empty()).then_some(Plan { parts, max_bytes: room, max_wait })
     }
 

@@ -67,7 +67,8 @@ async fn fetch(
     leader: Leader,
     offset: i64,
 ) -> std::result::Result<PartitionData, Failure> {
-    let connection = client.net().connection(leader.broker).await?;
+    let connection = client.net().connection(leader.broker).await;
+    let connection = connection.inspect_err(|_| client.net().doubt(topic, 0, leader))?;
     let partition =
         FetchPartition::default().with_partition(0).with_fetch_offset(offset).with_partition_max_bytes(ANSWER);
     let named = FetchTopic::default().with_topic(TopicName(StrBytes::from_string(topic.to_owned())));

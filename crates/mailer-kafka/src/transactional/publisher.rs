@@ -29,11 +29,25 @@ impl KafkaPublisher {
         Self { io, claim, epoch, claimed: None }
     }
 
-    /// Lets go of a producer in the background, on the runtime its tasks live on.
+    /// Lets go of a producer in the background, on the runtime its tasks live on, which lasts as long as this takes.
     fn retire(&self, claimed: Option<Claimed>) {
         if let Some(claimed) = claimed {
-            self.io.spawn(claimed.transactions.close());
+            let io = self.io.clone();
+            self.io.spawn(async move {
+                claimed.transactions.close().await;
+                drop(io);
+            });
         }
+    }
+
+    /// Lets go of a producer and waits for it (a few seconds at most): a job that stops now would leave its transaction open,
+    /// and readers would wait for its timeout.
+    fn part_with(&self, claimed: Option<Claimed>) -> Result<()> {
+        let Some(claimed) = claimed else { return Ok(()) };
+        self.io.wait(async move {
+            claimed.transactions.close().await;
+            Ok(())
+        })
     }
 
     /// Runs the transaction, and gives the producer back.
@@ -95,6 +109,8 @@ impl KafkaPublisher {
         let id = &self.claim.recorded.transactional_id;
         match failure.cause {
             Cause::Fenced => self.judge_fenced(client, failure),
+            // A broker that has not heard of the topic yet says so too; the next transaction asks the cluster first.
+            Cause::Missing if failure.code.is_some() => unknown(id, &failure.message),
             Cause::Poison | Cause::Missing | Cause::Denied | Cause::Setting | Cause::Unsupported => {
                 blocked(id, &topic, &failure)
             }
@@ -151,9 +167,8 @@ impl Publisher for KafkaPublisher {
                 Ok(())
             }
             Err(stopped) => {
-                let error = self.judge(client, stopped);
-                self.retire(claimed);
-                Err(error)
+                self.part_with(claimed)?;
+                Err(self.judge(client, stopped))
             }
         }
     }

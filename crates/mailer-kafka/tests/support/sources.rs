@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use super::host::{Reading, context, until};
-use mailer_core::{ErrorKind, Source, SourceFactory, StartAt};
+use mailer_core::{Batch, ErrorKind, Polled, Source, SourceFactory, StartAt};
 use mailer_kafka::{Decode, KafkaReader, KafkaSource, OnError, OnMissingOffset, Start, Text, Value};
 use std::time::Duration;
 
@@ -228,4 +228,23 @@ pub fn a_small_read_ahead_is_enough(cluster: &Cluster) {
     let mut reading = start(&small).unwrap();
     let first = reading.next().unwrap().unwrap().1.len();
     assert_eq!(first + reading.rest().unwrap().len(), 2_000);
+}
+
+/// What is read ahead of paused splits stays in the budget; the split they wait for must come all the same.
+pub fn a_paused_split_starves_no_other(cluster: &Cluster) {
+    let topic = cluster.topic("orders", 3);
+    let value = "x".repeat(1_000);
+    (0..2).for_each(|ahead| cluster.write(&topic, ahead, (0..100).map(|_| value.clone())));
+    let small = source(cluster, &topic).read_ahead_bytes(20_000).max_partition_fetch_bytes(20_000);
+    let mut reading = start(&small).unwrap();
+    let splits = reading.splits.clone();
+    splits[..2].iter().for_each(|split| assert!(reading.source.pause(split, true)));
+    until("both are read ahead", || {
+        assert!(matches!(reading.source.poll(&mut Batch::new()).unwrap(), Polled::Nothing { .. }));
+        splits[..2].iter().all(|split| reading.source.lag(split).is_some())
+    });
+    cluster.write(&topic, 2, ["late"]);
+    assert_eq!(reading.take(1).unwrap(), ["late"]);
+    splits[..2].iter().for_each(|split| assert!(reading.source.pause(split, false)));
+    assert_eq!(reading.take(200).unwrap().len(), 200);
 }
