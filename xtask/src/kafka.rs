@@ -31,8 +31,8 @@ pub use broker::{Broker, BrokerOptions};
 pub use cluster::{Cluster, ClusterOptions};
 pub use command::{Action, UpOptions, run};
 pub use jars::jars;
-pub use secured::{Certificates, Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};
 pub(crate) use jars::jvm;
+pub use secured::{Certificates, Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};
 pub use tools::{ConsoleConsumer, ConsoleRecord, GroupPosition, Isolation, Tools, Transaction};
 
 use anyhow::bail;
