@@ -5,8 +5,8 @@
 //! peer that cannot be built, or fails, takes nothing with it and is named with the reason. Subjects take turns within
 //! every round, in another order each time; the figures are medians, and ratios are taken within a round.
 //!
-//! Reading order: [`options`] and [`cases`] say what is run; [`subjects`], with [`peers`], builds who runs it; [`desk`]
-//! makes, fills and counts topics with Kafka's own client; [`rounds`] runs; [`report`] prints.
+//! Reading order: `options` and `cases` say what is run; `subjects`, with `peers`, builds who runs it; `desk`
+//! makes, fills and counts topics with Kafka's own client; `rounds` runs; `report` prints.
 
 mod cases;
 mod desk;
