@@ -84,8 +84,10 @@ fn measure(
 fn start_broker() -> Result<Broker> {
     eprintln!("starting a broker");
     let options = BrokerOptions::named("bench").heap_megabytes(1_024);
-    // Topics that were counted leave the disk at once.
-    Broker::start(options.property("log.segment.delete.delay.ms", "1000"))
+    // Topics that were counted leave the disk at once; a busy machine is not taken for a dead broker.
+    let options =
+        options.property("log.segment.delete.delay.ms", "1000").property("broker.session.timeout.ms", "60000");
+    Broker::start(options)
 }
 
 fn fill_inputs(desk: &Desk, bootstrap: &str, cases: &[Case], size: &Size) -> Result<()> {

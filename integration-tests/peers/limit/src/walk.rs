@@ -10,7 +10,8 @@ use mailer_measure::task::PARTITIONS;
 
 const VERSION: i16 = 12;
 const HEADER: usize = 61;
-const PARTITION_BYTES: i32 = 1 << 20;
+/// Compressed, it may hold several times as many records; a fetch is never cut, and a short run must not end in one.
+const PARTITION_BYTES: i32 = 256 << 10;
 /// Each may wait half a second.
 const PATIENT_FETCHES: u32 = 60;
 
