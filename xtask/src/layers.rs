@@ -1,7 +1,8 @@
 //! `cargo xtask layers`: which crate may know which. Compares `cargo metadata` with the tables in `layers/table.rs`
-//! and names every arrow that they do not allow.
+//! and names every arrow that they do not allow; and what must not be in the product, however far down (`layers/tree.rs`).
 
 mod table;
+mod tree;
 
 use crate::workspace;
 use anyhow::{Result, bail};
@@ -38,7 +39,8 @@ impl fmt::Display for Violation {
 /// Checks this workspace; prints every violation and fails if there is one.
 pub fn run() -> Result<()> {
     let arrows = arrows(&workspace::members()?);
-    let violations = check(&arrows);
+    let mut violations = check(&arrows);
+    violations.extend(tree::check(&workspace::metadata()?));
     violations.iter().for_each(|violation| println!("{violation}"));
     if !violations.is_empty() {
         bail!(
@@ -145,6 +147,8 @@ mod tests {
         assert!(said(arrow("mailer-runtime", "rocksdb")).contains("mailer-state-rocksdb"));
         assert_eq!(said(arrow("mailer-integration-tests", "krafka")), "");
         assert_ne!(said(arrow("mailer-runtime", "krafka")), "");
+        assert_eq!(said(arrow("mailer-rskafka", "rskafka")), "");
+        assert!(said(arrow("mailer-kafka", "rskafka")).contains("stays in mailer-rskafka"));
         assert_ne!(said(dev("mailer-core", "kafka-protocol")), "");
     }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use xtask::kafka::{self, Action, TransactionVersion, UpOptions};
 use xtask::pipeline::{self, Extent};
-use xtask::{layers, programs, rocksdb, setup, tidy};
+use xtask::{fuzz, layers, programs, rocksdb, setup, tidy};
 
 /// What a contributor to Mailer runs.
 #[derive(Debug, Parser)]
@@ -47,6 +47,14 @@ enum Task {
     /// Run the engine under seeds with simulated crashes
     #[command(disable_help_flag = true)]
     Sim(Passed),
+    /// Feed anything to what reads bytes from outside
+    Fuzz {
+        /// One target; all in turn when not given
+        target: Option<String>,
+        /// How long, all targets together
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Measure an area
     #[command(disable_help_flag = true)]
     Bench(Passed),
@@ -109,6 +117,7 @@ fn carry_out(task: Task) -> Result<bool> {
         Task::Demo(passed) => programs::demo(&passed.arguments)?,
         Task::CrashTest(passed) => programs::crash_test(&passed.arguments)?,
         Task::Sim(passed) => programs::sim(&passed.arguments)?,
+        Task::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds)?,
         Task::Bench(passed) => programs::bench(&passed.arguments)?,
     }
     Ok(true)

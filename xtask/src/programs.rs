@@ -4,7 +4,7 @@
 
 use crate::kafka::{BOOTSTRAP_VARIABLE, Broker, BrokerOptions, bootstrap_from_environment};
 use crate::setup::{self, Need};
-use crate::{process, rocksdb, workspace};
+use crate::{kafka_bench, process, rocksdb, workspace};
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 
@@ -26,10 +26,14 @@ pub fn sim(arguments: &[OsString]) -> Result<()> {
     run("sim", arguments)
 }
 
-/// The areas that can be measured, each a bench of one crate that holds its own baseline.
+/// Ours beside other clients on a real broker, which is more than a bench of a crate.
+const KAFKA: &str = "kafka";
+
+/// The other areas that can be measured, each a bench of one crate that holds its own baseline.
 const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
     ("state", "mailer-state", "value_state"),
+    ("window", "mailer-operators", "window"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
@@ -37,8 +41,11 @@ const BENCHES: &[(&str, &str, &str)] = &[
 /// Measures one area; what follows its name goes to the bench.
 pub fn bench(arguments: &[OsString]) -> Result<()> {
     let area = arguments.first().map(|area| area.to_string_lossy().into_owned()).unwrap_or_default();
+    if area == KAFKA {
+        return kafka_bench::run(&arguments[1..]);
+    }
     let Some((_, package, bench)) = BENCHES.iter().find(|(name, ..)| *name == area) else {
-        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).collect();
+        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA]).collect();
         bail!("no area {area:?} to measure: give one of {}", names.join(", "));
     };
     prepare()?;

@@ -106,6 +106,14 @@ pub fn missing() -> Vec<Need> {
     Need::ALL.into_iter().filter(|need| !need.is_there()).collect()
 }
 
+/// Fails with what to do when `need` is not there.
+pub(crate) fn require(need: Need) -> Result<()> {
+    match need.is_there() {
+        true => Ok(()),
+        false => bail!("{}", advice(need).trim_end()),
+    }
+}
+
 fn install(needs: &[Need]) -> Result<()> {
     apt(&["update", "-q"])?;
     let packages: Vec<&str> = needs.iter().filter_map(|need| pick(need.packages(), apt_has)).collect();

@@ -1,7 +1,7 @@
 //! The one place in xtask that reads the clock and sleeps, so that everything else waits for a condition.
 
 use anyhow::Result;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Time since a moment.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,12 @@ impl Stopwatch {
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// Seconds since 1970; nothing on a machine whose clock is before that.
+#[expect(clippy::disallowed_methods, reason = "tokens carry the time of day")]
+pub fn unix_seconds() -> Option<u64> {
+    Some(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// Asks `check` every `interval` until it answers with a value, fails, or `limit` has passed (then: `None`).

@@ -50,8 +50,16 @@ pub fn cargo() -> Command {
 }
 
 /// The cargo that runs this program, and nothing set.
+///
+/// What `cargo run` told this program about itself is taken away: build scripts that look at it (ring's) would compile
+/// anew whenever cargo is called now from here and now by hand.
 pub(crate) fn plain_cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let told = |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(told).for_each(|name| {
+        cargo.env_remove(name);
+    });
+    cargo
 }
 
 /// What cargo knows about the members of the workspace, and about nothing else.

@@ -89,8 +89,9 @@ mod tests {
     }
 
     fn operator() -> impl Strategy<Value = Operator> {
-        (".{0,8}", any::<u32>(), vec(state(), 0..3), any::<u32>())
-            .prop_map(|(name, id, states, parallelism)| Operator { name, id, states, parallelism })
+        (".{0,8}", any::<u32>(), vec(state(), 0..3), any::<u32>(), vec(any::<i64>(), 0..3)).prop_map(
+            |(name, id, states, parallelism, watermarks)| Operator { name, id, states, parallelism, watermarks },
+        )
     }
 
     fn target() -> impl Strategy<Value = Target> {

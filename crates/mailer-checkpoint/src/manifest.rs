@@ -74,6 +74,10 @@ pub struct Operator {
     /// Workers when the checkpoint was taken.
     #[prost(uint32, tag = "4")]
     pub parallelism: u32,
+    /// How far event time had come at each worker, in milliseconds since the Unix epoch; empty in manifests written before
+    /// there were watermarks.
+    #[prost(sint64, repeated, tag = "5")]
+    pub watermarks: Vec<i64>,
 }
 
 /// One state of an operator.

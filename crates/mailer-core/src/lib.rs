@@ -9,6 +9,8 @@
 mod blob;
 mod clock;
 pub mod codec;
+pub mod conformance;
+mod either;
 mod error;
 mod exactly_once;
 mod key;
@@ -17,9 +19,11 @@ mod record;
 mod sink;
 mod source;
 mod time;
+mod window;
 
 pub use blob::{BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use either::Either;
 pub use error::{Error, ErrorKind, Result};
 pub use exactly_once::{
     ExactlyOnceSink, Marker, Nonce, PublishedId, Publisher, RecordedTarget, SealJob, Segment, Stager, StagerContext,
@@ -29,5 +33,6 @@ pub use key::{DEFAULT_KEY_GROUPS, Key, KeyGroup, KeyHash, group_range};
 pub use marker::{Barrier, BarrierKind, CheckpointId, Element, OwnerEpoch};
 pub use record::{Batch, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record};
 pub use sink::{Flush, FlushJob, Sink, SinkFactory, WorkerContext};
-pub use source::{Polled, Source, SourceFactory, SplitId, StartAt};
+pub use source::{Polled, Source, SourceFactory, SplitId, SplitState, StartAt};
 pub use time::{Timestamp, Watermark};
+pub use window::TimeWindow;

@@ -37,6 +37,17 @@ pub enum StartAt<P> {
     Position(P),
 }
 
+/// What a source knows of one of its splits, for watermarks: only a split that is caught up can be idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitState {
+    /// There is, or may be, more to hand out now.
+    Reading,
+    /// Everything the split holds now has been handed out.
+    CaughtUp,
+    /// It will never have more: it holds no watermark back.
+    Ended,
+}
+
 /// What one call of [`Source::poll`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Polled {
@@ -81,6 +92,22 @@ pub trait Source: Send + 'static {
 
     /// The position behind the last record handed out of `split`.
     fn position(&self, split: &SplitId) -> Self::Position;
+
+    /// What is known of a split now; asked after a poll. `None`: only what [`Polled::Nothing`] says of the instance.
+    fn split_state(&self, _split: &SplitId) -> Option<SplitState> {
+        None
+    }
+
+    /// Records of the split that are waiting to be read, where the source can tell.
+    fn lag(&self, _split: &SplitId) -> Option<u64> {
+        None
+    }
+
+    /// Stops handing out records of one split, or goes on: its event time is too far ahead of the others. `false` when
+    /// the source cannot do that: the job then refuses to align it.
+    fn pause(&mut self, _split: &SplitId, _paused: bool) -> bool {
+        false
+    }
 
     /// A checkpoint whose positions were taken by `position` is completed: for outside monitors only (group offsets).
     fn on_completed(&mut self, _id: CheckpointId) -> Result<()> {

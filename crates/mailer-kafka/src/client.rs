@@ -1,22 +1,34 @@
-//! The seam: everything this crate needs of a Kafka client, in our own words. Only the files below it name `krafka`.
+//! The seam: everything the connectors need of a Kafka cluster, in our own words.
 //!
-//! A codec of our own replaces these files and nothing else: metadata, offsets and topics ([`Client`]), reading
-//! ([`Reader`]), idempotent writing ([`Writer`]), transactions ([`Transactions`]), and [`Failure`], which says what went wrong in terms a
-//! caller can act on.
+//! Metadata, offsets, groups, configurations and topics ([`Client`]), identities to write under ([`Identity`]) and transactions
+//! ([`Transactions`]), on the connections of `net`. [`Failure`] says what went wrong in terms a caller can act on.
 
-mod admin;
+mod codes;
+mod configs;
 mod connect;
+mod deliver;
 mod failure;
-mod reader;
+#[cfg(test)]
+mod faults;
+mod groups;
+mod offsets;
+mod producer;
+mod retry;
+mod topics;
 mod transactions;
 mod writer;
 
+pub(crate) use deliver::{OnSent, after as sequence_after, failure as produce_failure};
 pub(crate) use failure::{Cause, Failure};
-pub(crate) use reader::{Progress, Reader, ReaderSettings};
+pub(crate) use producer::Identity;
 pub(crate) use transactions::Transactions;
-pub(crate) use writer::{Delivery, Writer, WriterSettings};
+pub(crate) use writer::WriterSettings;
 
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The name of a partition across the seam.
+pub(crate) type Place<'a> = (&'a str, i32);
 
 /// A topic's id; all zero where the broker does not tell it.
 pub(crate) type TopicId = [u8; 16];
@@ -68,8 +80,14 @@ pub(crate) struct NewTopic {
 
 /// A connected client: its own connections, shared by what is made from it.
 pub(crate) struct Client {
-    kafka: krafka::Kafka,
-    admin: krafka::admin::AdminClient,
+    cluster: Arc<crate::net::Cluster>,
     bootstrap: String,
     request_timeout: Duration,
+}
+
+impl Client {
+    /// The cluster itself: leaders, coordinators, connections.
+    pub(crate) fn net(&self) -> &Arc<crate::net::Cluster> {
+        &self.cluster
+    }
 }

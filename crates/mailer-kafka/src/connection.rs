@@ -1,17 +1,22 @@
 //! How a connector reaches its cluster: what source and sinks have in common, before any client exists.
 
+use crate::net::Address;
 use crate::options;
+use crate::security::{self, Security};
 use mailer_core::{Error, Result};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-/// Bootstrap servers, names, timeouts and pass-through options of one connector.
-#[derive(Clone, Debug)]
+/// Bootstrap servers, names, timeouts, security and pass-through options of one connector.
+#[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) bootstrap: String,
     pub(crate) client_id: String,
     pub(crate) request_timeout: Duration,
     pub(crate) options: BTreeMap<String, String>,
+    /// What the typed setter was given; see [`Connection::security`].
+    pub(crate) security: Option<Security>,
 }
 
 impl Connection {
@@ -21,6 +26,7 @@ impl Connection {
             client_id: "mailer".into(),
             request_timeout: Duration::from_secs(30),
             options: BTreeMap::new(),
+            security: None,
         }
     }
 
@@ -31,13 +37,29 @@ impl Connection {
     /// Refuses addresses nobody can connect to, and options nobody would read; `role` is who reads them.
     pub(crate) fn check(&self, role: options::Role) -> Result<()> {
         self.check_bootstrap()?;
-        options::check(role, &self.options)
+        options::check(role, &self.options)?;
+        self.security().map(drop)
+    }
+
+    /// TLS and SASL, from the setter or from options, not from both. `None` is plaintext and nobody in particular.
+    pub(crate) fn security(&self) -> Result<Option<Security>> {
+        match (&self.security, security::options::first(&self.options)) {
+            (None, _) => security::options::read(&self.options),
+            (Some(security), None) => security.check().map(|()| Some(security.clone())),
+            (Some(_), Some(option)) => Err(Error::invalid_plan(format!(
+                "the setter `security` and Kafka option \"{option}\" both say how to connect: use one of them for everything"
+            ))),
+        }
     }
 
     /// What is no address can never be reached: it is not waited for.
     fn check_bootstrap(&self) -> Result<()> {
         let mut addresses = self.bootstrap.split(',').map(str::trim).filter(|address| !address.is_empty()).peekable();
-        let bad = if addresses.peek().is_none() { Some("") } else { addresses.find(|address| !is_address(address)) };
+        let bad = if addresses.peek().is_none() {
+            Some("")
+        } else {
+            addresses.find(|address| Address::parse(address).is_none())
+        };
         bad.map_or(Ok(()), |bad| {
             Err(Error::invalid_plan(format!(
                 "{bad:?} in the Kafka bootstrap servers {:?} is no address: give host:port, or several with commas between",
@@ -51,8 +73,20 @@ impl Connection {
     }
 }
 
-fn is_address(text: &str) -> bool {
-    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
+/// Values of options are shown only where they are known to be no secret.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |(key, value): (&String, &String)| {
+            (key.clone(), if options::is_public(key) { value.clone() } else { "(not shown)".to_owned() })
+        };
+        f.debug_struct("Connection")
+            .field("bootstrap", &self.bootstrap)
+            .field("client_id", &self.client_id)
+            .field("request_timeout", &self.request_timeout)
+            .field("options", &self.options.iter().map(shown).collect::<BTreeMap<_, _>>())
+            .field("security", &self.security)
+            .finish()
+    }
 }
 
 #[cfg(test)]
@@ -71,5 +105,26 @@ mod tests {
             let error = check(bad).unwrap_err();
             assert!(error.message().contains("host:port") && error.message().contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn security_is_said_in_one_way() {
+        let mut connection = Connection::new("localhost:9092");
+        connection.security = Some(Security::tls());
+        connection.check(options::Role::Sink).unwrap();
+        connection.set("ssl.ca.location", "ca.pem");
+        let error = connection.check(options::Role::Sink).unwrap_err();
+        assert!(error.message().contains("`security`") && error.message().contains("ssl.ca.location"), "{error}");
+    }
+
+    #[test]
+    fn passwords_in_options_are_not_shown() {
+        let mut connection = Connection::new("localhost:9092");
+        for name in ["sasl.password", "ssl.key.pem", "sasl.oauthbearer.client.secret", "sasl.jaas.config"] {
+            connection.set(name, "hunter2");
+        }
+        connection.set("linger.ms", "5");
+        let shown = format!("{connection:?}");
+        assert!(!shown.contains("hunter2") && shown.contains("\"linger.ms\": \"5\""), "{shown}");
     }
 }

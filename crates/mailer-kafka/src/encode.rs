@@ -1,7 +1,8 @@
 //! From items to bytes: the formats both sinks share.
 
+use crate::batch::{Malformed, RecordView};
 use crate::record::{Headers, OutRecord};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use serde::Serialize;
 use std::fmt;
@@ -58,6 +59,18 @@ impl Encoded {
         self.partition = record.partition;
     }
 
+    /// Takes over a record that was in a batch.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>) -> std::result::Result<(), Malformed> {
+        if let Some(key) = record.key {
+            self.write_key().extend_from_slice(key);
+        }
+        if let Some(value) = record.value {
+            self.write_value().extend_from_slice(value);
+        }
+        self.headers = record.shared_headers()?;
+        Ok(())
+    }
+
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.has_key.then_some(&self.key)
     }
@@ -83,30 +96,25 @@ impl Encoded {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.as_ref().map_or(0, Bytes::len));
         self.key.len() + self.value.len() + headers.sum::<usize>()
     }
-
-    /// The record with its bytes in `arena`, from which many records are cut.
-    pub(crate) fn freeze(&self, arena: &mut BytesMut) -> OutRecord {
-        let mut cut = |part: &[u8]| {
-            arena.extend_from_slice(part);
-            arena.split().freeze()
-        };
-        let (key, value) = (self.key().map(&mut cut), self.value().map(&mut cut));
-        let headers = self.headers.clone();
-        OutRecord { key, value, timestamp: Some(self.timestamp), headers, partition: self.partition }
-    }
 }
 
-/// No format was chosen yet: call `json`, `bytes` or `encode` on the sink.
+/// No format was chosen yet: call `json`, `bytes`, `protobuf` or `encode` on the sink.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unformatted;
+
+/// Turns a value into bytes: what a format does, whatever becomes of key and null. Formats of values are [`Encode`] too.
+pub trait EncodeValue<T>: Clone + Send + Sync + 'static {
+    /// Appends the bytes of `value` to `out`, which is empty.
+    fn encode_value(&self, value: &T, out: &mut Vec<u8>) -> Result<()>;
+}
 
 /// The value as JSON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AsJson;
 
-impl<T: Serialize> Encode<T> for AsJson {
-    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
-        serde_json::to_writer(out.write_value(), &record.value)
+impl<T: Serialize> EncodeValue<T> for AsJson {
+    fn encode_value(&self, value: &T, out: &mut Vec<u8>) -> Result<()> {
+        serde_json::to_writer(out, value)
             .map_err(|e| Error::user_function("a value could not be written as JSON").caused_by(e))
     }
 }
@@ -115,11 +123,69 @@ impl<T: Serialize> Encode<T> for AsJson {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AsBytes;
 
-impl<T: AsRef<[u8]>> Encode<T> for AsBytes {
-    fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
-        out.write_value().extend_from_slice(record.value.as_ref());
+impl<T: AsRef<[u8]>> EncodeValue<T> for AsBytes {
+    fn encode_value(&self, value: &T, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(value.as_ref());
         Ok(())
     }
+}
+
+/// The value as a protobuf message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsProtobuf;
+
+impl<T: prost::Message> EncodeValue<T> for AsProtobuf {
+    fn encode_value(&self, value: &T, out: &mut Vec<u8>) -> Result<()> {
+        let encoded = value.encode(out);
+        encoded.map_err(|e| Error::user_function("a value could not be written as protobuf").caused_by(e))
+    }
+}
+
+macro_rules! values_without_key {
+    ($($format:ident),*) => {$(
+        impl<T> Encode<T> for $format
+        where
+            $format: EncodeValue<T>,
+        {
+            fn encode(&self, record: &Record<T>, out: &mut Encoded) -> Result<()> {
+                self.encode_value(&record.value, out.write_value())
+            }
+        }
+    )*};
+}
+
+values_without_key!(AsJson, AsBytes, AsProtobuf);
+
+/// `Option`s: a value in the inner format; `None` is a tombstone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OrTombstone<E>(pub(crate) E);
+
+impl<T, E: EncodeValue<T>> Encode<Option<T>> for OrTombstone<E> {
+    fn encode(&self, record: &Record<Option<T>>, out: &mut Encoded) -> Result<()> {
+        optional(&self.0, &record.value, || out.write_value())
+    }
+}
+
+/// Pairs of key and value, each in a format; `None` is Kafka's null on either side.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pairs<K, E> {
+    pub(crate) key: K,
+    pub(crate) value: E,
+}
+
+impl<A, B, K: EncodeValue<A>, E: EncodeValue<B>> Encode<(Option<A>, Option<B>)> for Pairs<K, E> {
+    fn encode(&self, record: &Record<(Option<A>, Option<B>)>, out: &mut Encoded) -> Result<()> {
+        optional(&self.key, &record.value.0, || out.write_key())?;
+        optional(&self.value, &record.value.1, || out.write_value())
+    }
+}
+
+fn optional<'a, T, E: EncodeValue<T>>(
+    format: &E,
+    value: &Option<T>,
+    part: impl FnOnce() -> &'a mut Vec<u8>,
+) -> Result<()> {
+    value.as_ref().map_or(Ok(()), |value| format.encode_value(value, part()))
 }
 
 /// A function of the user that makes whole records.
@@ -179,7 +245,9 @@ mod tests {
         let mut out = Encoded::default();
         out.begin(5);
         encode.encode(&Record::new(Timestamp(5), value), &mut out).unwrap();
-        out.freeze(&mut BytesMut::new())
+        let owned = |part: Option<&[u8]>| part.map(Bytes::copy_from_slice);
+        let (key, value, timestamp) = (owned(out.key()), owned(out.value()), Some(out.timestamp()));
+        OutRecord { key, value, timestamp, headers: out.headers().clone(), partition: out.partition() }
     }
 
     #[test]
@@ -187,6 +255,33 @@ mod tests {
         let format = WithKey { encode: AsJson, key: |pair: &(String, u32)| pair.0.clone() };
         let record = encoded(&format, ("alice".to_owned(), 7));
         assert_eq!(record, OutRecord { timestamp: Some(5), ..OutRecord::value(r#"["alice",7]"#).with_key("alice") });
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Number {
+        #[prost(int32, tag = "1")]
+        a: i32,
+    }
+
+    #[test]
+    fn protobuf_is_written() {
+        // Protobuf's own example.
+        assert_eq!(encoded(&AsProtobuf, Number { a: 150 }).value.unwrap(), &[8, 0x96, 1][..]);
+    }
+
+    #[test]
+    fn none_is_null_on_either_side() {
+        assert_eq!(encoded(&OrTombstone(AsJson), Some(7)).value.unwrap(), "7");
+        assert_eq!(encoded(&OrTombstone(AsJson), None::<u32>).value, None);
+        let pairs = Pairs { key: AsBytes, value: AsJson };
+        let pair = |key: Option<&str>, value: Option<u32>| {
+            let record = encoded(&pairs, (key.map(str::to_owned), value));
+            (record.key, record.value)
+        };
+        assert_eq!(pair(Some("a"), Some(7)), (Some("a".into()), Some("7".into())));
+        assert_eq!(pair(Some("a"), None), (Some("a".into()), None));
+        assert_eq!(pair(None, Some(7)), (None, Some("7".into())));
+        assert_eq!(pair(Some(""), None), (Some(Bytes::new()), None), "empty is not null");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! - [`KafkaSink`] writes at least once: idempotent, acknowledged by all replicas in sync before a checkpoint completes.
 //! - [`TransactionalKafkaSink`] writes exactly once: output is staged with the checkpoint and published in one short
 //!   transaction that also carries a marker record. After a crash the marker says what was published.
+//! - [`Security`] says whom they trust and who they are: TLS, and SASL with a password or a token.
 //!
 //! What it is not: a general Kafka client. It creates no topic but its marker topic (`__mailer_marker.<job>`), knows no
 //! schema registry, and balances no group.
@@ -27,25 +28,41 @@
 //!
 //! Both go to `mailer-runtime`: a source where a stream begins, a sink where it ends.
 //!
-//! Inside: everything above the private module `client` is written against it and knows no client library; tokio runs on
-//! two threads of its own (`runtime`), and the data path meets it only at bounded queues.
+//! Inside: `batch` is the record format, without I/O; everything above the private module `client` is written against it
+//! and knows no client library; tokio runs on two threads of its own (`runtime`), and the data path meets it only at bounded
+//! queues. Records are unpacked and decoded on the worker's thread, straight from the response they came in.
 
+mod batch;
 mod client;
 mod connection;
+mod dead_letter;
 mod encode;
+#[doc(hidden)]
+pub mod fuzzing;
+mod gather;
+mod net;
 mod options;
 mod partitioner;
 mod record;
 mod runtime;
+mod security;
 mod sink;
 mod source;
 mod topics;
 mod transactional;
 
-pub use encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+pub use dead_letter::{
+    AsDeadLetter, DEAD_LETTER_ERROR, DEAD_LETTER_OFFSET, DEAD_LETTER_PARTITION, DEAD_LETTER_TIMESTAMP,
+    DEAD_LETTER_TOPIC, DeadLetter,
+};
+pub use encode::{
+    AsBytes, AsJson, AsProtobuf, Custom, Encode, EncodeValue, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
+};
 pub use record::{Headers, KafkaRecord, OutRecord};
+pub use security::{OidcClientCredentials, Pem, Sasl, Security, Token};
 pub use sink::{KafkaSink, KafkaWriter};
 pub use source::{
-    Decode, Json, KafkaReader, KafkaSource, Mapped, OnError, OnMissingOffset, Position, Raw, Start, Text,
+    DeadLetters, Decode, Json, KafkaReader, KafkaSource, KeyedBy, Mapped, OnError, OnMissingOffset, OrNull, Parse,
+    Plain, Position, Protobuf, Raw, RecordRef, Skipped, Start, Text, Timestamped, Value,
 };
 pub use transactional::{KafkaStager, TransactionalKafkaSink};

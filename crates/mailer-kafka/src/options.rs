@@ -3,6 +3,9 @@
 //! An option that nothing reads is worse than an error, so unknown names are refused, and a name that a setter owns is
 //! refused with the setter's name: there is one way to say a thing.
 
+mod nearest;
+
+use crate::security;
 use mailer_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -20,15 +23,8 @@ use Role::{Sink, Source, TransactionalSink};
 const EVERYONE: &[Role] = &[Source, Sink, TransactionalSink];
 const SINKS: &[Role] = &[Sink, TransactionalSink];
 
-/// Names that are passed on, and to whom.
+/// Names that are passed on, and to whom; those of [`security::options`] are for everyone.
 const PASSED: &[(&str, &[Role])] = &[
-    ("security.protocol", EVERYONE),
-    ("sasl.mechanism", EVERYONE),
-    ("sasl.username", EVERYONE),
-    ("sasl.password", EVERYONE),
-    ("ssl.ca.location", EVERYONE),
-    ("ssl.certificate.location", EVERYONE),
-    ("ssl.key.location", EVERYONE),
     ("connections.max.idle.ms", EVERYONE),
     ("metadata.max.age.ms", EVERYONE),
     ("fetch.min.bytes", &[Source]),
@@ -68,13 +64,19 @@ pub(crate) fn check(role: Role, options: &BTreeMap<String, String>) -> Result<()
 }
 
 fn check_one(role: Role, key: &str) -> Result<()> {
-    if let Some((_, setter)) = OWNED.iter().find(|(name, _)| *name == key) {
+    if let Some((_, setter)) = OWNED.iter().chain(security::options::REFUSED).find(|(name, _)| *name == key) {
         return Err(Error::invalid_plan(format!("Kafka option \"{key}\" is not passed through: use {setter}")));
     }
-    match PASSED.iter().find(|(name, _)| *name == key) {
+    match passed().find(|(name, _)| *name == key) {
         Some((_, roles)) if roles.contains(&role) => Ok(()),
         Some(_) => Err(Error::invalid_plan(format!("Kafka option \"{key}\" has no meaning for this {}", noun(role)))),
-        None => Err(Error::invalid_plan(format!("unknown Kafka option \"{key}\"; known here: {}", known(role)))),
+        None => {
+            let known = nearest::first(key, passed().filter(|(_, roles)| roles.contains(&role)).map(|(name, _)| name));
+            Err(Error::invalid_plan(format!(
+                "unknown Kafka option \"{key}\"; known here, nearest first: {}",
+                known.join(", ")
+            )))
+        }
     }
 }
 
@@ -86,9 +88,14 @@ fn noun(role: Role) -> &'static str {
     }
 }
 
-fn known(role: Role) -> String {
-    let names = PASSED.iter().filter(|(_, roles)| roles.contains(&role)).map(|(name, _)| *name);
-    names.collect::<Vec<_>>().join(", ")
+/// Every name that is passed on, and to whom.
+fn passed() -> impl Iterator<Item = (&'static str, &'static [Role])> {
+    PASSED.iter().copied().chain(security::options::NAMES.iter().map(|name| (*name, EVERYONE)))
+}
+
+/// Whether an option's value may be shown. That of a name nobody knows may not: it may be a misspelt password.
+pub(crate) fn is_public(key: &str) -> bool {
+    PASSED.iter().any(|(name, _)| *name == key) || key == "security.protocol"
 }
 
 /// Reads a number out of an option, when it is set.
@@ -124,6 +131,10 @@ mod tests {
     #[test]
     fn refuses_unknown_and_misplaced_names() {
         assert!(refused(Source, "fetch.mni.bytes").contains("unknown Kafka option"));
+        assert!(refused(Source, "fetch.mni.bytes").contains("nearest first: fetch.min.bytes, "));
+        assert!(refused(Sink, "sasl.pasword").contains("nearest first: sasl.password, "));
+        assert!(refused(Sink, "sasl.jaas.config").contains("`sasl.username`"));
+        assert!(refused(Sink, "ssl.key.password").contains("openssl pkcs8"));
         assert!(refused(Sink, "fetch.min.bytes").contains("no meaning"));
         assert!(refused(TransactionalSink, "delivery.timeout.ms").contains("no meaning"));
     }

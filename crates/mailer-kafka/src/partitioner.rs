@@ -1,7 +1,19 @@
 //! Which partition a record goes to: the same as the Java client's default for keyed records.
 
+use crate::encode::Encoded;
+
+/// The partition of a record among `partitions`: the one it names, the one of its key, or the next in turn.
+pub(crate) fn choose(record: &Encoded, partitions: u32, spread: &mut Spread) -> Result<i32, String> {
+    match (record.partition(), record.key()) {
+        (Some(partition), _) if (0..i64::from(partitions)).contains(&i64::from(partition)) => Ok(partition),
+        (Some(partition), _) => Err(format!("it names partition {partition}, and there are {partitions}")),
+        (None, Some(key)) => Ok(of_key(key, partitions)),
+        (None, None) => Ok(spread.next(record.bytes(), partitions)),
+    }
+}
+
 /// The partition of `key` among `partitions`.
-pub(crate) fn of_key(key: &[u8], partitions: u32) -> i32 {
+fn of_key(key: &[u8], partitions: u32) -> i32 {
     ((murmur2(key) & 0x7fff_ffff) % partitions.max(1)) as i32
 }
 

@@ -34,16 +34,6 @@ impl KafkaRecord {
     pub fn place(&self) -> String {
         format!("{}-{}@{}", self.topic, self.partition, self.offset)
     }
-
-    /// Payload bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        payload(&self.key, &self.value, &self.headers)
-    }
-}
-
-fn payload(key: &Option<Bytes>, value: &Option<Bytes>, headers: &Headers) -> usize {
-    let of = |part: &Option<Bytes>| part.as_ref().map_or(0, Bytes::len);
-    of(key) + of(value) + headers.iter().map(|(name, value)| name.len() + of(value)).sum::<usize>()
 }
 
 /// One record to be written, as a custom encoder returns it.
@@ -90,10 +80,5 @@ impl OutRecord {
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Bytes>) -> Self {
         self.headers.push((name.into(), Some(value.into())));
         self
-    }
-
-    /// Payload bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        payload(&self.key, &self.value, &self.headers)
     }
 }

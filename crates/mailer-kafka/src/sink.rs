@@ -1,16 +1,23 @@
 //! The at-least-once sink: idempotent writing, acknowledged by all replicas in sync, before a checkpoint completes.
 
+#[cfg(test)]
+mod faults;
+mod outbox;
+mod progress;
 mod pump;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
-use crate::encode::{AsBytes, AsJson, Custom, Encode, Encoded, Unformatted, WithKey};
+use crate::dead_letter::AsDeadLetter;
+use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, Encoded, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
+use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use crate::topics;
-use bytes::BytesMut;
-use mailer_core::{Batch, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
+use crate::transactional::{max_bytes, poison};
+use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
 use pump::Pump;
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,9 +26,6 @@ use std::time::Duration;
 
 /// Bytes the worker may be ahead of the brokers.
 const IN_FLIGHT: usize = 16 << 20;
-/// Records are cut out of allocations of this size.
-const ARENA: usize = 64 << 10;
-
 /// Writes records to a topic, at least once: after a crash, those since the last checkpoint are written again.
 ///
 /// ```
@@ -51,12 +55,38 @@ impl KafkaSink {
 impl<E> KafkaSink<E> {
     /// Values are written as JSON.
     pub fn json(self) -> KafkaSink<AsJson> {
-        self.with(AsJson)
+        self.map(|_| AsJson)
     }
 
     /// Values are written as they are: strings, byte vectors.
     pub fn bytes(self) -> KafkaSink<AsBytes> {
-        self.with(AsBytes)
+        self.map(|_| AsBytes)
+    }
+
+    /// Values are written as protobuf messages.
+    pub fn protobuf(self) -> KafkaSink<AsProtobuf> {
+        self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
+    /// headers of the record, and with its provenance in further headers.
+    pub fn dead_letters(self) -> KafkaSink<AsDeadLetter> {
+        self.map(|_| AsDeadLetter)
+    }
+
+    /// Items are `Option`s; `None` is written as a tombstone. Call it behind `json`, `bytes` or `protobuf`.
+    pub fn or_tombstone(self) -> KafkaSink<OrTombstone<E>> {
+        self.map(OrTombstone)
+    }
+
+    /// Items are pairs `(Option<K>, Option<V>)`: the key in this format, the value in the sink's; `None` is Kafka's null.
+    ///
+    /// ```
+    /// use mailer_kafka::{AsBytes, KafkaSink};
+    /// let prices = KafkaSink::new("localhost:9092", "prices").json().pairs(AsBytes); // (Option<String>, Option<f64>)
+    /// ```
+    pub fn pairs<K>(self, key: K) -> KafkaSink<Pairs<K, E>> {
+        self.map(|value| Pairs { key, value })
     }
 
     /// `encode` makes the whole record: key, value, headers, timestamp, partition.
@@ -64,7 +94,7 @@ impl<E> KafkaSink<E> {
     where
         F: Fn(&Record<T>) -> Result<OutRecord> + Clone + Send + Sync + 'static,
     {
-        self.with(Custom(encode))
+        self.map(|_| Custom(encode))
     }
 
     /// Gives every record a key.
@@ -73,8 +103,7 @@ impl<E> KafkaSink<E> {
         K: AsRef<[u8]>,
         F: Fn(&T) -> K + Clone + Send + Sync + 'static,
     {
-        let Self { connection, topic, in_flight, encode } = self;
-        KafkaSink { connection, topic, in_flight, encode: WithKey { encode, key } }
+        self.map(|encode| WithKey { encode, key })
     }
 
     /// The client id brokers see in their logs and quotas. Default: `mailer`.
@@ -98,6 +127,13 @@ impl<E> KafkaSink<E> {
         self
     }
 
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.connection.security = Some(security);
+        self
+    }
+
     /// Passes a Kafka property through, e.g. `compression.type`. Unknown names, and names a setter owns, are refused
     /// when the job starts.
     #[must_use]
@@ -106,8 +142,9 @@ impl<E> KafkaSink<E> {
         self
     }
 
-    fn with<F>(self, encode: F) -> KafkaSink<F> {
-        KafkaSink { connection: self.connection, topic: self.topic, in_flight: self.in_flight, encode }
+    fn map<F>(self, change: impl FnOnce(E) -> F) -> KafkaSink<F> {
+        let Self { connection, topic, in_flight, encode } = self;
+        KafkaSink { connection, topic, in_flight, encode: change(encode) }
     }
 }
 
@@ -119,15 +156,28 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
         let settings = WriterSettings::of(&self.connection)?;
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
-        let writer = io.wait(async move {
+        let (client, partitions, limit) = io.wait(async move {
             let client = Client::connect(&connection).await?;
             let doing = |what: &str| format!("{what} Kafka topic \"{topic}\"");
             let found = client.topic(&topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
-            found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
-            client.writer(&settings).await.map_err(|failure| failure.into_error(doing("making a producer for")))
+            let found = found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
+            let limit = max_bytes(&client, &topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
+            Ok((client, found.partitions.len() as u32, limit))
         })?;
-        let pump = Pump::start(io, writer, self.topic.clone(), self.in_flight, context.waker.clone());
-        Ok(KafkaWriter::new(self.encode.clone(), pump))
+        let limits = (self.in_flight, context.waker.clone());
+        // Records of an ordinary size must not be refused for the company they are in.
+        let pump = Pump::start(io, client, self.topic.clone(), &settings.within(limit), limits);
+        let spread = Spread::new(context.worker);
+        Ok(KafkaWriter {
+            encode: self.encode.clone(),
+            scratch: Encoded::default(),
+            topic: self.topic.clone(),
+            partitions,
+            spread,
+            clock: context.clock.clone(),
+            pump,
+            item: PhantomData,
+        })
     }
 
     fn describe(&self) -> String {
@@ -139,42 +189,27 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
 pub struct KafkaWriter<T, E> {
     encode: E,
     scratch: Encoded,
-    arena: BytesMut,
+    topic: String,
+    partitions: u32,
+    spread: Spread,
+    clock: Arc<dyn Clock>,
     pump: Arc<Pump>,
     item: PhantomData<fn(T)>,
 }
 
-impl<T, E> KafkaWriter<T, E> {
-    fn new(encode: E, pump: Arc<Pump>) -> Self {
-        Self { encode, scratch: Encoded::default(), arena: BytesMut::new(), pump, item: PhantomData }
-    }
-}
-
-impl<T, E: Encode<T>> KafkaWriter<T, E> {
-    fn freeze(&mut self, record: &Record<T>) -> Result<OutRecord> {
-        self.scratch.begin(record.timestamp.0);
-        self.encode.encode(record, &mut self.scratch)?;
-        if self.arena.capacity() < self.scratch.bytes() {
-            self.arena = BytesMut::with_capacity(ARENA.max(self.scratch.bytes()));
-        }
-        Ok(self.scratch.freeze(&mut self.arena))
-    }
-}
-
 impl<T: Send + 'static, E: Encode<T>> Sink<T> for KafkaWriter<T, E> {
     fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
-        let room = self.pump.room()?;
-        let (mut records, mut bytes) = (Vec::new(), 0);
-        for record in batch.iter() {
-            if bytes >= room {
-                break;
-            }
-            let record = self.freeze(record)?;
-            bytes += record.bytes() + pump::OVERHEAD;
-            records.push(record);
-        }
-        batch.drain(..records.len());
-        self.pump.push(records, bytes, !batch.is_empty())
+        let Self { encode, scratch, topic, partitions, spread, clock, pump, .. } = self;
+        let mut records = batch.iter();
+        let next = |scratch: &mut Encoded| {
+            let Some(record) = records.next() else { return Ok(None) };
+            scratch.begin(record.timestamp.0);
+            encode.encode(record, scratch)?;
+            partitioner::choose(scratch, *partitions, spread).map(Some).map_err(|why| poison(topic, &why))
+        };
+        let taken = pump.append(next, scratch, clock.wall().0)?;
+        batch.drain(..taken);
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<Flush> {

@@ -3,25 +3,39 @@
 mod discovery;
 mod fetcher;
 mod format;
+mod formats;
 mod health;
 mod instance;
+mod link;
+mod locate;
 mod monitor;
+mod parse;
+mod partition;
 mod position;
 mod queue;
+mod record_ref;
+mod request;
 mod resolve;
+mod shape;
+mod told;
+mod unpack;
 
-pub use format::{Decode, Json, Mapped, Raw, Text};
+pub use format::{Decode, Mapped, Raw};
 pub use instance::KafkaReader;
+pub use parse::{Json, Parse, Plain, Protobuf, Text};
 pub use position::{Position, Start};
+pub use record_ref::RecordRef;
+pub use shape::{DeadLetters, KeyedBy, OrNull, Timestamped, Value};
 
-use crate::client::{Client, ReaderSettings};
+use crate::client::Client;
 use crate::connection::Connection;
 use crate::options::{self, Role};
-use crate::record::KafkaRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
-use serde::de::DeserializeOwned;
+use request::FetchSettings;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What to do when the offset a checkpoint names is not in the partition any more.
@@ -38,14 +52,34 @@ pub enum OnMissingOffset {
     Latest,
 }
 
-/// What to do with a record that does not decode.
+/// What to do with a record that does not decode. [`KafkaSource::dead_letters`] is the third way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnError {
     /// Stop the job; the error names topic, partition and offset.
     #[default]
     Fail,
-    /// Leave the record out, count it, and say it once in the log.
+    /// Leave the record out and count it ([`KafkaSource::skipped`]). The log names the first one, and says the number
+    /// whenever it has doubled.
     Skip,
+}
+
+/// How long a broker holds a request that finds nothing, when `fetch.max.wait.ms` does not say.
+const MAX_WAIT: Duration = Duration::from_millis(250);
+
+/// How many records a source has left out ([`OnError::Skip`]), over all its workers and restarts in this process.
+#[derive(Clone, Debug, Default)]
+pub struct Skipped(Arc<AtomicU64>);
+
+impl Skipped {
+    /// The number so far.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts one more and returns the number.
+    pub(crate) fn one(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 /// Everything a source was told, whatever its format.
@@ -57,6 +91,7 @@ pub(crate) struct Settings {
     pub(crate) until_end: bool,
     pub(crate) on_missing_offset: OnMissingOffset,
     pub(crate) on_error: OnError,
+    pub(crate) skipped: Skipped,
     pub(crate) group_offsets: Option<String>,
     pub(crate) discovery_interval: Duration,
     pub(crate) retry_deadline: Duration,
@@ -83,7 +118,7 @@ pub struct KafkaSource<D = Raw> {
 }
 
 impl KafkaSource {
-    /// Reads `topic`; its items are [`KafkaRecord`] until a format is chosen.
+    /// Reads `topic`; its items are [`crate::KafkaRecord`] until a format is chosen.
     pub fn new(bootstrap: impl Into<String>, topic: impl Into<String>) -> Self {
         Self::topics(bootstrap, [topic.into()])
     }
@@ -97,6 +132,7 @@ impl KafkaSource {
             until_end: false,
             on_missing_offset: OnMissingOffset::Fail,
             on_error: OnError::Fail,
+            skipped: Skipped::default(),
             group_offsets: None,
             discovery_interval: Duration::from_secs(60),
             retry_deadline: Duration::from_secs(120),
@@ -135,6 +171,11 @@ impl<D: Decode> KafkaSource<D> {
     pub fn on_error(mut self, policy: OnError) -> Self {
         self.settings.on_error = policy;
         self
+    }
+
+    /// Counts the records that [`OnError::Skip`] leaves out; ask for it before the source goes to the engine.
+    pub fn skipped(&self) -> Skipped {
+        self.settings.skipped.clone()
     }
 
     /// Commits offsets of completed checkpoints to this consumer group, for lag monitors. Never read back.
@@ -193,42 +234,19 @@ impl<D: Decode> KafkaSource<D> {
         self
     }
 
-    /// Passes a Kafka property through, e.g. `security.protocol`. Unknown names, and names a setter owns, are refused
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.settings.connection.security = Some(security);
+        self
+    }
+
+    /// Passes a Kafka property through, e.g. `fetch.min.bytes`. Unknown names, and names a setter owns, are refused
     /// when the job starts.
     #[must_use]
     pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.connection.set(key, value);
         self
-    }
-
-    /// Items are values parsed as JSON.
-    pub fn json<T: DeserializeOwned + Send + 'static>(self) -> KafkaSource<Json<T>> {
-        self.decode(Json::default())
-    }
-
-    /// Items are values as UTF-8 text.
-    pub fn string(self) -> KafkaSource<Text> {
-        self.decode(Text)
-    }
-
-    /// Items are what `decode` makes of each record.
-    ///
-    /// ```
-    /// use mailer_kafka::KafkaSource;
-    /// let lengths = KafkaSource::new("localhost:9092", "orders")
-    ///     .map(|record| Ok(record.value.map_or(0, |value| value.len())));
-    /// ```
-    pub fn map<T, F>(self, decode: F) -> KafkaSource<Mapped<F>>
-    where
-        T: Send + 'static,
-        F: Fn(KafkaRecord) -> Result<T> + Clone + Send + Sync + 'static,
-    {
-        self.decode(Mapped(decode))
-    }
-
-    /// Items are decoded by `decode`.
-    pub fn decode<E: Decode>(self, decode: E) -> KafkaSource<E> {
-        KafkaSource { settings: self.settings, decode }
     }
 }
 
@@ -240,16 +258,14 @@ impl Settings {
         self.connection.check(Role::Source)
     }
 
-    fn reader(&self) -> Result<ReaderSettings> {
+    fn fetch(&self) -> Result<FetchSettings> {
         let option = |key: &str| self.connection.option(key);
-        let defaults = ReaderSettings::default();
         let wait = options::number("fetch.max.wait.ms", option("fetch.max.wait.ms"))?.map(Duration::from_millis);
-        Ok(ReaderSettings {
+        Ok(FetchSettings {
             committed: self.committed,
             partition_bytes: self.partition_bytes,
-            response_bytes: i32::try_from(self.read_ahead).unwrap_or(i32::MAX).max(self.partition_bytes),
-            min_bytes: options::number("fetch.min.bytes", option("fetch.min.bytes"))?,
-            max_wait: wait.unwrap_or(defaults.max_wait),
+            min_bytes: options::number("fetch.min.bytes", option("fetch.min.bytes"))?.unwrap_or(1),
+            max_wait: wait.unwrap_or(MAX_WAIT),
             rack: option("client.rack").map(str::to_owned),
         })
     }
@@ -260,12 +276,12 @@ impl<D: Decode> SourceFactory for KafkaSource<D> {
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
         self.settings.check()?;
-        let reader = self.settings.reader()?;
+        let fetch = self.settings.fetch()?;
         let io = Io::shared()?;
         let settings = Arc::new(self.settings.clone());
         let connecting = settings.clone();
         let client = io.wait(async move { Client::connect(&connecting.connection).await })?;
-        KafkaReader::start(io, Arc::new(client), settings, reader, self.decode.clone(), context)
+        KafkaReader::start(io, Arc::new(client), settings, fetch, self.decode.clone(), context)
     }
 
     fn describe(&self) -> String {

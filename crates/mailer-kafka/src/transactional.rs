@@ -1,25 +1,32 @@
 //! The exactly-once sink: output is staged with the checkpoint and published in one short transaction, with a marker.
 //!
 //! Reading order: [`segment`] is what is staged; [`limits`] is what staging must refuse; [`stager`] does both; [`marker`]
-//! is how the cluster tells what was published; [`claim`] fences and opens; [`publisher`] publishes.
+//! is how the cluster tells what was published, [`newest`] how it is read; [`claim`] fences and opens; [`publisher`]
+//! publishes.
 
 mod claim;
 mod limits;
 mod marker;
+mod newest;
+mod old_segment;
 mod publisher;
 mod recorded;
 mod segment;
 mod stager;
 mod transmit;
 
+pub(crate) use limits::{max_bytes, poison};
+pub(crate) use segment::Segment as Staged;
 pub use stager::KafkaStager;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
-use crate::encode::{AsBytes, AsJson, Custom, Encode, Unformatted, WithKey};
+use crate::dead_letter::AsDeadLetter;
+use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
 use crate::record::OutRecord;
 use crate::runtime::Io;
+use crate::security::Security;
 use claim::Claim;
 use limits::WatchedLimits;
 use mailer_core::{ExactlyOnceSink, OwnerEpoch, Publisher, Record, RecordedTarget, Result, StagerContext, TargetName};
@@ -75,6 +82,32 @@ impl<E> TransactionalKafkaSink<E> {
         self.map(|_| AsBytes)
     }
 
+    /// Values are written as protobuf messages.
+    pub fn protobuf(self) -> TransactionalKafkaSink<AsProtobuf> {
+        self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
+    /// headers of the record, and with its provenance in further headers.
+    pub fn dead_letters(self) -> TransactionalKafkaSink<AsDeadLetter> {
+        self.map(|_| AsDeadLetter)
+    }
+
+    /// Items are `Option`s; `None` is written as a tombstone. Call it behind `json`, `bytes` or `protobuf`.
+    pub fn or_tombstone(self) -> TransactionalKafkaSink<OrTombstone<E>> {
+        self.map(OrTombstone)
+    }
+
+    /// Items are pairs `(Option<K>, Option<V>)`: the key in this format, the value in the sink's; `None` is Kafka's null.
+    ///
+    /// ```
+    /// use mailer_kafka::{AsBytes, TransactionalKafkaSink};
+    /// let prices = TransactionalKafkaSink::new("localhost:9092", "prices", "prices-1").json().pairs(AsBytes); // (Option<String>, Option<f64>)
+    /// ```
+    pub fn pairs<K>(self, key: K) -> TransactionalKafkaSink<Pairs<K, E>> {
+        self.map(|value| Pairs { key, value })
+    }
+
     /// `encode` makes the whole record: key, value, headers, timestamp, partition.
     pub fn encode<T, F>(self, encode: F) -> TransactionalKafkaSink<Custom<F>>
     where
@@ -114,6 +147,13 @@ impl<E> TransactionalKafkaSink<E> {
         self
     }
 
+    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.connection.security = Some(security);
+        self
+    }
+
     /// Passes a Kafka property through, e.g. `compression.type`. Unknown names, and names a setter owns, are refused
     /// when the job starts.
     #[must_use]
@@ -137,13 +177,14 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
 
     fn stager(&self, context: &StagerContext) -> Result<KafkaStager<T, E>> {
         self.connection.check(Role::TransactionalSink)?;
+        let settings = WriterSettings::of(&self.connection)?.batch();
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let limits = io.wait(async move {
             let client = Client::connect(&connection).await?;
             WatchedLimits::read(client, topic).await
         })?;
-        Ok(KafkaStager::new(context.clone(), self.topic.clone(), self.encode.clone(), limits, io))
+        Ok(KafkaStager::new(context.clone(), (self.topic.clone(), settings), self.encode.clone(), limits, io))
     }
 
     fn publisher(&self, job: &str, epoch: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {

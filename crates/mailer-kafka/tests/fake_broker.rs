@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use support::exactly_once::{self, Job, stage};
 use support::host::{context, until};
-use support::{Cluster, sinks, sources};
+use support::{Cluster, conformance, faults, sinks, sources};
 
 macro_rules! scenarios {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -29,9 +29,18 @@ scenarios! {
     sources::a_missing_topic_comes_with_the_command,
     sources::undecodable_records_fail_or_are_skipped,
     sources::a_small_read_ahead_is_enough,
+    sources::a_paused_split_starves_no_other,
+    faults::a_topic_recreated_under_a_running_source_is_refused,
+    faults::a_message_larger_than_the_fetch_size_is_read,
+    faults::lag_is_what_is_left,
+    faults::all_codecs_are_read,
     sinks::delivers_before_a_flush_is_done,
     sinks::a_small_budget_is_backpressure,
+    sinks::batches_fit_the_topic,
     sinks::a_missing_output_topic_comes_with_the_command,
+    conformance::the_source_passes,
+    conformance::the_sink_passes,
+    conformance::the_exactly_once_sink_passes,
     exactly_once::a_claim_is_a_marker_without_records,
     exactly_once::order_per_partition_is_the_staged_order,
     exactly_once::nothing_staged_is_no_segment,
@@ -44,6 +53,26 @@ scenarios! {
     exactly_once::poison_is_found_while_staging,
     exactly_once::output_goes_to_partitions_added_later,
     exactly_once::sinks_and_sources_agree_on_keys_and_headers,
+    exactly_once::dead_letters_are_published_with_the_output,
+    exactly_once::pairs_come_back,
+    exactly_once::protobuf_comes_back_with_a_time_of_its_own,
+}
+
+macro_rules! faults {
+    ($($name:ident),* $(,)?) => {
+        $(#[test] fn $name() { faults::$name(); })*
+    };
+}
+
+faults! {
+    a_broker_that_closes_instead_of_answering_is_asked_again,
+    an_answer_that_never_comes_is_given_up,
+    a_leader_that_moved_is_looked_for,
+    a_refusal_ends_the_source_at_once,
+    a_damaged_batch_is_named_and_not_skipped,
+    a_stalled_partition_is_connected_anew_and_then_fails,
+    a_log_that_ends_before_the_position_is_refused,
+    a_new_leader_epoch_is_read_on_in,
 }
 
 /// Under both protocols of transactions.

@@ -5,7 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is a part of tests")]
 
 pub mod cluster;
+pub mod conformance;
 pub mod exactly_once;
+pub mod faults;
 pub mod host;
 pub mod sinks;
 pub mod sources;

@@ -54,10 +54,10 @@ where
     type Out = O;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec!["accumulator"] });
+        out.push(Description::keyed(self.label.clone(), &["accumulator"]));
     }
 
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         self.state = Some(open_value(&self.label, context)?);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Fusion: operators behind one another by type, and the one virtual call a whole batch pays.
 
-use crate::{Collector, Description, OpenOperator, Operator, Rename};
-use mailer_core::{Barrier, Batch, Record, Result, Watermark};
+use crate::{Collector, Description, OpenOperator, Operator, Polled, Rename, SideOutputs, SideTag};
+use mailer_core::{Barrier, Batch, Record, Result, Timestamp, Watermark};
 use mailer_state::StateStore;
 use std::marker::PhantomData;
 
@@ -22,8 +22,23 @@ impl<T, B: Operator<T>, C: Collector<B::Out>> Collector<T> for Feed<'_, B, C> {
     }
 
     #[inline]
+    fn side<S: Send + 'static>(&mut self, tag: &SideTag<S>, record: Record<S>) {
+        self.out.side(tag, record);
+    }
+
+    #[inline]
     fn state(&mut self) -> &mut dyn StateStore {
         self.out.state()
+    }
+
+    #[inline]
+    fn lend(&mut self) -> (&mut dyn StateStore, &mut SideOutputs) {
+        self.out.lend()
+    }
+
+    #[inline]
+    fn now(&self) -> Timestamp {
+        self.out.now()
     }
 }
 
@@ -35,7 +50,7 @@ impl<In, A: Operator<In>, B: Operator<A::Out>> Operator<In> for Then<A, B> {
         self.1.describe(out);
     }
 
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         self.0.open(context)?;
         self.1.open(context)
     }
@@ -46,10 +61,25 @@ impl<In, A: Operator<In>, B: Operator<A::Out>> Operator<In> for Then<A, B> {
         first.on_record(record, &mut Feed { next, out })
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, out: &mut impl Collector<B::Out>) -> Result<()> {
+    fn on_watermark(&mut self, watermark: Watermark, out: &mut impl Collector<B::Out>) -> Result<Watermark> {
         let Then(first, next) = self;
-        first.on_watermark(watermark, &mut Feed { next, out })?;
-        next.on_watermark(watermark, out)
+        let passed = first.on_watermark(watermark, &mut Feed { next, out })?;
+        next.on_watermark(passed, out)
+    }
+
+    /// From the end: what cannot take more must not be fed by what stands before it.
+    #[inline]
+    fn poll(&mut self, out: &mut impl Collector<B::Out>) -> Result<Polled> {
+        let Then(first, next) = self;
+        let mut last = next.poll(out)?;
+        if !last.takes_more {
+            return Ok(last);
+        }
+        let polled = first.poll(&mut Feed { next, out })?;
+        if let Some(watermark) = polled.watermark {
+            last.watermark = Some(next.on_watermark(watermark, out)?);
+        }
+        Ok(Polled { takes_more: polled.takes_more, watermark: last.watermark })
     }
 
     fn on_barrier(&mut self, barrier: Barrier, store: &mut dyn StateStore) -> Result<()> {
@@ -91,14 +121,26 @@ impl<T: Send + 'static> Operator<T> for Identity<T> {
     }
 }
 
+/// What a chain is lent while it is called, besides the batch it fills.
+pub struct ChainContext<'a> {
+    /// The worker's keyed state.
+    pub store: &'a mut dyn StateStore,
+    /// Where side outputs go.
+    pub sides: &'a mut SideOutputs,
+    /// See [`Collector::now`].
+    pub now: Timestamp,
+}
+
 /// A chain as the runtime calls it: once per batch. Every [`Operator`] is one.
 pub trait Chain<In, Out>: Send {
     /// See [`Operator::open`].
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()>;
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()>;
     /// Drains `batch` and appends to `out`.
-    fn process(&mut self, batch: &mut Batch<In>, out: &mut Batch<Out>, store: &mut dyn StateStore) -> Result<()>;
+    fn process(&mut self, batch: &mut Batch<In>, out: &mut Batch<Out>, context: ChainContext<'_>) -> Result<()>;
     /// See [`Operator::on_watermark`].
-    fn watermark(&mut self, watermark: Watermark, out: &mut Batch<Out>, store: &mut dyn StateStore) -> Result<()>;
+    fn watermark(&mut self, mark: Watermark, out: &mut Batch<Out>, context: ChainContext<'_>) -> Result<Watermark>;
+    /// See [`Operator::poll`].
+    fn poll(&mut self, out: &mut Batch<Out>, context: ChainContext<'_>) -> Result<Polled>;
     /// See [`Operator::on_barrier`].
     fn barrier(&mut self, barrier: Barrier, store: &mut dyn StateStore) -> Result<()>;
 }
@@ -106,7 +148,7 @@ pub trait Chain<In, Out>: Send {
 /// The end of a chain: appends to a batch.
 struct ToBatch<'a, T> {
     batch: &'a mut Batch<T>,
-    store: &'a mut dyn StateStore,
+    context: ChainContext<'a>,
 }
 
 impl<T> Collector<T> for ToBatch<'_, T> {
@@ -117,27 +159,46 @@ impl<T> Collector<T> for ToBatch<'_, T> {
     }
 
     #[inline]
+    fn side<S: Send + 'static>(&mut self, tag: &SideTag<S>, record: Record<S>) {
+        self.context.sides.push(tag, record);
+    }
+
+    #[inline]
     fn state(&mut self) -> &mut dyn StateStore {
-        self.store
+        self.context.store
+    }
+
+    #[inline]
+    fn lend(&mut self) -> (&mut dyn StateStore, &mut SideOutputs) {
+        (self.context.store, self.context.sides)
+    }
+
+    #[inline]
+    fn now(&self) -> Timestamp {
+        self.context.now
     }
 }
 
 impl<In, Op: Operator<In>> Chain<In, Op::Out> for Op {
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         Operator::open(self, context)
     }
 
-    fn process(&mut self, batch: &mut Batch<In>, out: &mut Batch<Op::Out>, store: &mut dyn StateStore) -> Result<()> {
+    fn process(&mut self, batch: &mut Batch<In>, out: &mut Batch<Op::Out>, context: ChainContext<'_>) -> Result<()> {
         out.reserve(batch.len());
-        let mut collector = ToBatch { batch: out, store };
+        let mut collector = ToBatch { batch: out, context };
         for record in batch.drain(..) {
             self.on_record(record, &mut collector)?;
         }
         Ok(())
     }
 
-    fn watermark(&mut self, watermark: Watermark, out: &mut Batch<Op::Out>, store: &mut dyn StateStore) -> Result<()> {
-        self.on_watermark(watermark, &mut ToBatch { batch: out, store })
+    fn watermark(&mut self, mark: Watermark, out: &mut Batch<Op::Out>, context: ChainContext<'_>) -> Result<Watermark> {
+        self.on_watermark(mark, &mut ToBatch { batch: out, context })
+    }
+
+    fn poll(&mut self, out: &mut Batch<Op::Out>, context: ChainContext<'_>) -> Result<Polled> {
+        Operator::poll(self, &mut ToBatch { batch: out, context })
     }
 
     fn barrier(&mut self, barrier: Barrier, store: &mut dyn StateStore) -> Result<()> {

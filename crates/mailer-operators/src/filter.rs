@@ -22,7 +22,7 @@ where
     type Out = In;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec![] });
+        out.push(Description::stateless(self.label.clone()));
     }
 
     #[inline]

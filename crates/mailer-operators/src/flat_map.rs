@@ -24,7 +24,7 @@ where
     type Out = Out::Item;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec![] });
+        out.push(Description::stateless(self.label.clone()));
     }
 
     #[inline]

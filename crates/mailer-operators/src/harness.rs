@@ -1,97 +1,238 @@
-//! Tests an operator under every schedule at once: snapshots everywhere, restores everywhere, batches of every size.
+//! Tests an operator, or a chain of them, without a job: records, watermarks and processing time by hand, snapshots and
+//! restores at any point, side outputs and counters in view.
 //!
-//! The author writes input and expected output; [`check`] runs the operator once per schedule and compares.
+//! [`check`] and [`check_script`] run one script under every schedule at once; [`Harness`] is for looking closer;
+//! [`run`] is for a line in an example.
 
-use crate::{Chain, OpenOperator, Operator};
-use mailer_core::{Barrier, BarrierKind, Batch, CheckpointId, DEFAULT_KEY_GROUPS, Error, Record, Result, Timestamp};
-use mailer_state::{SnapshotJob, SnapshotPart, StateStore};
-use std::collections::BTreeMap;
-use std::fmt::Debug;
+mod schedule;
+mod store;
+
+pub use schedule::{check, check_script};
+pub use store::OrderedStore;
+
+use crate::spawn::{ByHand, Spawner};
+use crate::{Chain, ChainContext, Counter, OpenOperator, Operator, Polled, SideOutputs, SideTag};
+use mailer_core::{
+    Barrier, BarrierKind, Batch, CheckpointId, DEFAULT_KEY_GROUPS, Error, KeyGroup, Record, Result, Timestamp,
+    Watermark,
+};
+use mailer_state::{StateStore, layout};
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
 
 /// Runs `operator` over `input` in one batch and returns the output values. Record `i` has timestamp `i`.
 pub fn run<In, Op: Operator<In>>(operator: Op, input: impl IntoIterator<Item = In>) -> Result<Vec<Op::Out>> {
-    let mut store = OrderedStore::default();
-    let mut operator = opened::<In, Op>(operator)?;
-    let mut batch = stamped(input);
-    let mut out = Batch::new();
-    operator.process(&mut batch, &mut out, &mut store)?;
-    Ok(out.into_iter().map(|record| record.value).collect())
+    let mut harness = Harness::new(operator)?;
+    harness.batch(input.into_iter().enumerate().map(|(i, value)| Record::new(Timestamp(i as i64), value)))?;
+    Ok(harness.take_output().into_iter().map(|record| record.value).collect())
 }
 
-/// Runs `operator` over `input` under every schedule and fails with the schedule that gave another output.
-///
-/// Schedules: every batch size up to the input's length, times "no snapshot", "a barrier behind every batch", and
-/// "a barrier and a restore into a fresh operator behind every batch".
+/// One line of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input<T> {
+    /// A record with its event time in milliseconds.
+    Record(i64, T),
+    /// A watermark, in milliseconds.
+    Watermark(i64),
+    /// Processing time is now so many milliseconds.
+    Time(i64),
+}
+
+/// What a checkpoint holds of an operator.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    store: OrderedStore,
+    watermark: Watermark,
+}
+
+/// An operator that is fed by hand.
 ///
 /// ```
-/// use mailer_operators::{KeyBy, Reduce, Then, harness};
-/// let count = || Then(KeyBy::new(|w: &String| w.clone()), Reduce::new("longest", |a: &mut String, b: String| a.push_str(&b)));
-/// harness::check(count(), ["a", "b", "a"].map(String::from).to_vec(), &["a".into(), "b".into(), "aa".into()]).unwrap();
+/// use mailer_operators::{Map, harness::Harness};
+/// let mut harness = Harness::new(Map::new(|x: u32| x * 2)).unwrap();
+/// harness.record(5, 21).unwrap();
+/// harness.watermark(6).unwrap();
+/// assert_eq!(harness.take_output()[0].value, 42);
+/// assert_eq!(harness.output_watermark(), 6);
 /// ```
-pub fn check<In: Clone, Op: Operator<In>>(operator: Op, input: Vec<In>, expected: &[Op::Out]) -> Result<()>
-where
-    Op::Out: PartialEq + Debug,
-{
-    for batch_size in 1..=input.len().max(1) {
-        for schedule in [Schedule::Straight, Schedule::Snapshots, Schedule::Restores] {
-            let out = run_schedule(&operator, &input, batch_size, schedule)?;
-            if out != expected {
-                return Err(Error::internal(format!(
-                    "batches of {batch_size}, {schedule:?}: expected {expected:?}, got {out:?}"
-                )));
+pub struct Harness<In, Op: Operator<In>> {
+    prototype: Op,
+    operator: Op,
+    bench: Bench,
+    input: Batch<In>,
+    out: Batch<Op::Out>,
+    /// The watermark given, and the watermark passed on.
+    watermarks: (Watermark, Watermark),
+    checkpoint: CheckpointId,
+}
+
+impl<In, Op: Operator<In>> Harness<In, Op> {
+    /// Opens a clone of `operator` with no state, at processing time 0.
+    pub fn new(operator: Op) -> Result<Self> {
+        let mut harness = Self {
+            operator: operator.clone(),
+            prototype: operator,
+            bench: Bench::default(),
+            input: Batch::new(),
+            out: Batch::new(),
+            watermarks: (Watermark::NONE, Watermark::NONE),
+            checkpoint: CheckpointId::default(),
+        };
+        Operator::open(&mut harness.operator, &mut harness.bench)?;
+        Ok(harness)
+    }
+
+    /// Keeps the records of a side output from now on.
+    pub fn keep_side<S: Send + 'static>(&mut self, tag: &SideTag<S>) {
+        self.bench.sides.wanted(tag);
+    }
+
+    /// Feeds lines of a script; neighbouring records are one batch.
+    pub fn feed(&mut self, script: impl IntoIterator<Item = Input<In>>) -> Result<()> {
+        let mut batch = Batch::new();
+        for input in script {
+            match input {
+                Input::Record(time, value) => batch.push(Record::new(Timestamp(time), value)),
+                Input::Watermark(time) => {
+                    self.batch(batch.drain(..))?;
+                    self.watermark(time)?;
+                }
+                Input::Time(time) => {
+                    self.batch(batch.drain(..))?;
+                    self.time(time)?;
+                }
             }
         }
+        self.batch(batch)
     }
-    Ok(())
-}
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Schedule {
-    Straight,
-    Snapshots,
-    Restores,
-}
+    /// One record.
+    pub fn record(&mut self, time: i64, value: In) -> Result<()> {
+        self.batch([Record::new(Timestamp(time), value)])
+    }
 
-fn run_schedule<In: Clone, Op: Operator<In>>(
-    prototype: &Op,
-    input: &[In],
-    batch_size: usize,
-    schedule: Schedule,
-) -> Result<Vec<Op::Out>> {
-    let mut store = OrderedStore::default();
-    let mut operator = opened::<In, Op>(prototype.clone())?;
-    let mut out = Batch::new();
-    let mut records = stamped(input.iter().cloned());
-    let mut id = CheckpointId::default();
-    while !records.is_empty() {
-        let rest = records.split_off(batch_size.min(records.len()));
-        operator.process(&mut records, &mut out, &mut store)?;
-        records = rest;
-        if schedule != Schedule::Straight {
-            id = id.next();
-            operator.barrier(Barrier { checkpoint: id, kind: BarrierKind::Checkpoint }, &mut store)?;
+    /// One batch.
+    pub fn batch(&mut self, records: impl IntoIterator<Item = Record<In>>) -> Result<()> {
+        self.input.extend(records);
+        if self.input.is_empty() {
+            return Ok(());
         }
-        if schedule == Schedule::Restores {
-            // Only what the barrier wrote back survives.
-            operator = opened::<In, Op>(prototype.clone())?;
+        self.poll_until_ready()?;
+        self.operator.process(&mut self.input, &mut self.out, self.bench.context())
+    }
+
+    /// Event time is now so many milliseconds.
+    pub fn watermark(&mut self, time: i64) -> Result<()> {
+        self.poll_until_ready()?;
+        let mark = Watermark(Timestamp(time));
+        self.watermarks.0 = self.watermarks.0.max(mark);
+        let passed = Chain::watermark(&mut self.operator, mark, &mut self.out, self.bench.context())?;
+        self.pass(passed);
+        Ok(())
+    }
+
+    /// True end of input: event time is over.
+    pub fn end(&mut self) -> Result<()> {
+        self.watermark(i64::MAX)
+    }
+
+    /// Processing time is now so many milliseconds.
+    pub fn time(&mut self, millis: i64) -> Result<()> {
+        let passed = millis.saturating_sub(self.bench.now.0);
+        self.bench.futures.clock.advance(Duration::from_millis(u64::try_from(passed).unwrap_or_default()));
+        self.bench.now = Timestamp(millis);
+        self.poll().map(|_| ())
+    }
+
+    /// Lets the operator do what it does without input, and its futures move.
+    pub fn poll(&mut self) -> Result<Polled> {
+        self.bench.futures.poll_all();
+        let polled = Chain::poll(&mut self.operator, &mut self.out, self.bench.context())?;
+        polled.watermark.into_iter().for_each(|passed| self.pass(passed));
+        Ok(polled)
+    }
+
+    fn poll_until_ready(&mut self) -> Result<()> {
+        match self.poll()?.takes_more {
+            true => Ok(()),
+            false => Err(Error::internal("the operator takes no more input: `poll` it until it does")),
         }
     }
-    Ok(out.into_iter().map(|record| record.value).collect())
+
+    fn pass(&mut self, watermark: Watermark) {
+        self.watermarks.1 = self.watermarks.1.max(watermark);
+    }
+
+    /// A barrier: what a checkpoint holds now.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.checkpoint = self.checkpoint.next();
+        let barrier = Barrier { checkpoint: self.checkpoint, kind: BarrierKind::Checkpoint };
+        self.operator.barrier(barrier, &mut self.bench.store)?;
+        Ok(Snapshot { store: self.bench.store.clone(), watermark: self.watermarks.0 })
+    }
+
+    /// A crash and a recovery: a fresh operator with what the snapshot holds. Output taken so far stays with the caller;
+    /// output not taken yet stays, too: it had left the operator.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.bench.store = snapshot.store.clone();
+        self.operator = self.prototype.clone();
+        self.watermarks = (Watermark::NONE, Watermark::NONE);
+        Operator::open(&mut self.operator, &mut self.bench)?;
+        match snapshot.watermark {
+            Watermark::NONE => Ok(()),
+            Watermark(Timestamp(time)) => self.watermark(time),
+        }
+    }
+
+    /// Output since the last call.
+    pub fn take_output(&mut self) -> Vec<Record<Op::Out>> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// A side output since the last call; [`Harness::keep_side`] it first.
+    pub fn take_side<S: Send + 'static>(&mut self, tag: &SideTag<S>) -> Vec<Record<S>> {
+        self.bench.sides.find(tag).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// How far event time has moved behind the operator, in milliseconds.
+    pub fn output_watermark(&self) -> i64 {
+        self.watermarks.1.0.0
+    }
+
+    /// What the operator has counted, over all restores.
+    pub fn counted(&self, operator: &str, what: &str) -> u64 {
+        let counters = self.bench.counters.iter();
+        counters
+            .filter(|(name, counts, _)| name == operator && *counts == what)
+            .map(|(.., counter)| counter.get())
+            .sum()
+    }
+
+    /// Entries in the state store, as of the last snapshot.
+    pub fn state_entries(&self) -> usize {
+        self.bench.store.len()
+    }
 }
 
-fn stamped<In>(input: impl IntoIterator<Item = In>) -> Batch<In> {
-    input.into_iter().enumerate().map(|(i, value)| Record::new(Timestamp(i as i64), value)).collect()
+/// What a worker is to an operator. One operator is alone: every name has the same id.
+#[derive(Default)]
+struct Bench {
+    store: OrderedStore,
+    sides: SideOutputs,
+    now: Timestamp,
+    futures: Arc<ByHand>,
+    counters: Vec<(String, &'static str, Counter)>,
 }
 
-fn opened<In, Op: Operator<In>>(mut operator: Op) -> Result<Op> {
-    Operator::open(&mut operator, &Alone)?;
-    Ok(operator)
+impl Bench {
+    fn context(&mut self) -> ChainContext<'_> {
+        ChainContext { store: &mut self.store, sides: &mut self.sides, now: self.now }
+    }
 }
 
-/// One operator alone: every name has the same id.
-struct Alone;
-
-impl OpenOperator for Alone {
+impl OpenOperator for Bench {
     fn operator_id(&self, _name: &str) -> Result<u16> {
         Ok(1)
     }
@@ -99,39 +240,30 @@ impl OpenOperator for Alone {
     fn key_groups(&self) -> u16 {
         DEFAULT_KEY_GROUPS
     }
-}
 
-/// The simplest store there is.
-#[derive(Clone, Debug, Default)]
-pub struct OrderedStore(BTreeMap<Vec<u8>, Vec<u8>>);
-
-impl StateStore for OrderedStore {
-    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        value.clear();
-        Ok(self.0.get(key).map(|found| value.extend_from_slice(found)).is_some())
+    fn owned_groups(&self) -> Range<u16> {
+        0..DEFAULT_KEY_GROUPS
     }
 
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert(key.to_vec(), value.to_vec());
-        Ok(())
+    fn unkeyed_group(&self) -> KeyGroup {
+        KeyGroup(layout::FIRST_UNKEYED_GROUP)
     }
 
-    fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.0.remove(key);
-        Ok(())
+    fn state(&mut self) -> &mut dyn StateStore {
+        &mut self.store
     }
 
-    fn scan(&mut self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>) -> Result<()> {
-        for (key, value) in self.0.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix)) {
-            if !visit(key, value)? {
-                break;
-            }
-        }
-        Ok(())
+    fn counter(&mut self, operator: &str, what: &'static str) -> Counter {
+        let counter = Counter::default();
+        self.counters.push((operator.to_owned(), what, counter.clone()));
+        counter
     }
 
-    fn snapshot(&mut self, _id: CheckpointId) -> Result<SnapshotJob> {
-        let copy = self.clone();
-        Ok(Box::new(move || Ok(SnapshotPart(Box::new(copy)))))
+    fn waker(&self) -> Waker {
+        Waker::noop().clone()
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        Ok(self.futures.clone())
     }
 }

@@ -42,10 +42,10 @@ where
     type Out = V;
 
     fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description { label: self.label.clone(), states: vec!["value"] });
+        out.push(Description::keyed(self.label.clone(), &["value"]));
     }
 
-    fn open(&mut self, context: &dyn OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         self.state = Some(open_value(&self.label, context)?);
         Ok(())
     }
@@ -73,7 +73,7 @@ where
 /// Opens the only state of an operator that keeps one value per key.
 pub(crate) fn open_value<K: Key, V: Serialize + DeserializeOwned + Send + 'static>(
     label: &Label,
-    context: &dyn OpenOperator,
+    context: &mut dyn OpenOperator,
 ) -> Result<ValueState<K, V>> {
     let name = label.name.as_deref().unwrap_or_default();
     let id = StateId { operator: context.operator_id(name)?, state: 0 };

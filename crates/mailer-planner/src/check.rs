@@ -20,7 +20,8 @@ pub(crate) fn all(
     stages: &[Stage],
     defaults: &Defaults,
 ) -> Vec<Problem> {
-    let mut problems = check_defaults(plan, defaults);
+    let mut problems = plan.problems.clone();
+    problems.extend(check_defaults(plan, defaults));
     problems.extend(names::check(plan));
     problems.extend(check_ends(plan, graph));
     problems.extend(check_loops(plan, order));
@@ -57,7 +58,8 @@ fn check_ends(plan: &LogicalPlan, graph: &Graph<'_>) -> Vec<Problem> {
         problems.push(Problem::new(&plan.job, "it has no sink: end with .sink(…)"));
     }
     for (place, node) in plan.nodes.iter().enumerate() {
-        let (inputs, outputs) = (graph.inputs(place).len(), graph.outputs(place).len());
+        let inputs = graph.inputs(place).len();
+        let outputs = graph.outputs(place).iter().filter(|link| !plan.links[**link].side).count();
         let mut complain = |message: String| problems.push(Problem::new(&node.name, message));
         match &node.kind {
             kind if !is_sink(kind) && outputs == 0 => {
@@ -94,7 +96,7 @@ fn check_keys(plan: &LogicalPlan, stages: &[Stage]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for node in nodes {
         let NodeKind::Chain { operators } = &plan.nodes[*node].kind else { continue };
-        for operator in operators.iter().filter(|operator| operator.stateful) {
+        for operator in operators.iter().filter(|operator| operator.keyed) {
             let message = "it keeps state by key but its input is not keyed: put .key_by(…) directly before it";
             problems.push(Problem::new(operator.name.as_deref().unwrap_or(operator.kind), message));
         }

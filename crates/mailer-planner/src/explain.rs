@@ -83,7 +83,11 @@ pub(crate) fn label(node: &Node) -> String {
 
 fn operator(operator: &OperatorInfo) -> String {
     let name = operator.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-    let state = if operator.stateful { " (keyed state)" } else { "" };
+    let state = match (operator.stateful, operator.keyed) {
+        (false, _) => "",
+        (true, true) => " (keyed state)",
+        (true, false) => " (state)",
+    };
     format!("{}{name}{state}", operator.kind)
 }
 
@@ -93,6 +97,7 @@ pub(crate) fn routing(routing: Routing) -> &'static str {
         Routing::Forward => "forward",
         Routing::Hash => "hash",
         Routing::Rebalance => "rebalance",
+        Routing::Broadcast => "broadcast",
     }
 }
 

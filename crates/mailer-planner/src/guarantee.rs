@@ -61,6 +61,6 @@ pub(crate) fn sources_that_cannot_replay(
     graph: &Graph<'_>,
     node: usize,
 ) -> impl Iterator<Item = usize> {
-    let cannot = |node: &usize| matches!(plan.nodes[*node].kind, NodeKind::Source { replayable: false });
+    let cannot = |node: &usize| matches!(plan.nodes[*node].kind, NodeKind::Source { replayable: false, .. });
     graph.upstream(node).into_iter().filter(cannot)
 }

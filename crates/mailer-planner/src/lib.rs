@@ -10,10 +10,11 @@
 //!     job: "copy".into(),
 //!     checkpointing: false,
 //!     nodes: vec![
-//!         node("in", NodeKind::Source { replayable: true }),
+//!         node("in", NodeKind::Source { replayable: true, watermarks: false }),
 //!         node("out", NodeKind::Sink { delivery: Delivery::AtLeastOnce }),
 //!     ],
-//!     links: vec![Link { from: 0, to: 1, routing: Routing::Forward }],
+//!     links: vec![Link::new(0, 1, Routing::Forward)],
+//!     problems: vec![],
 //! };
 //! let physical = plan(&logical, &Defaults::default()).unwrap();
 //! assert_eq!(physical.stages.len(), 1, "source and sink run in one task a worker");

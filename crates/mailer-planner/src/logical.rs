@@ -1,5 +1,7 @@
 //! What the author asked for, as data.
 
+use crate::Problem;
+
 /// The pipeline as written: nodes and the links between them, in the order they were made.
 #[derive(Clone, Debug, Default)]
 pub struct LogicalPlan {
@@ -11,6 +13,8 @@ pub struct LogicalPlan {
     pub nodes: Vec<Node>,
     /// Links.
     pub links: Vec<Link>,
+    /// What whoever wrote it down found wrong while doing so; reported with everything else.
+    pub problems: Vec<Problem>,
 }
 
 /// A source, a chain of fused operators, or a sink.
@@ -33,6 +37,8 @@ pub enum NodeKind {
     Source {
         /// It honours positions out of a checkpoint.
         replayable: bool,
+        /// It tells event time before its end.
+        watermarks: bool,
     },
     /// Operators fused by type.
     Chain {
@@ -47,14 +53,18 @@ pub enum NodeKind {
 }
 
 /// One operator of a chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorInfo {
     /// `map`, `filter`, `reduce`, …
     pub kind: &'static str,
     /// The author's name, where given; always for a stateful one.
     pub name: Option<String>,
-    /// It keeps keyed state under its name.
+    /// It keeps state under its name.
     pub stateful: bool,
+    /// Its state is found by key.
+    pub keyed: bool,
+    /// It waits for watermarks.
+    pub event_time: bool,
 }
 
 /// What a sink promises.
@@ -75,6 +85,15 @@ pub struct Link {
     pub to: usize,
     /// How records find their worker.
     pub routing: Routing,
+    /// It carries a side output of the sender, not its main output.
+    pub side: bool,
+}
+
+impl Link {
+    /// A link of the main output.
+    pub fn new(from: usize, to: usize, routing: Routing) -> Self {
+        Self { from, to, routing, side: false }
+    }
 }
 
 /// How records find the worker that handles them.
@@ -86,4 +105,6 @@ pub enum Routing {
     Hash,
     /// Batch by batch in turn.
     Rebalance,
+    /// To every worker.
+    Broadcast,
 }

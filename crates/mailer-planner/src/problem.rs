@@ -13,7 +13,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(node: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A problem of `node`: what is wrong, and what to change.
+    pub fn new(node: impl Into<String>, message: impl Into<String>) -> Self {
         Self { node: node.into(), message: message.into() }
     }
 

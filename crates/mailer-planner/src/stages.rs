@@ -39,7 +39,9 @@ fn joins(graph: &Graph<'_>, node: usize, parallelism: &[u16]) -> Option<usize> {
 }
 
 fn is_keyed_head(graph: &Graph<'_>, node: usize) -> bool {
-    !graph.inputs(node).is_empty() && graph.links_into(node).all(|link| link.routing == Routing::Hash)
+    // What is broadcast beside has no key and reaches every worker.
+    let keyed = graph.links_into(node).any(|link| link.routing == Routing::Hash);
+    keyed && graph.links_into(node).all(|link| matches!(link.routing, Routing::Hash | Routing::Broadcast))
 }
 
 /// The edges between stages, in the order of their links.

@@ -14,6 +14,27 @@ pub(crate) fn all(
     let mut warnings = lost_order(plan, graph, parallelism);
     warnings.extend(uneven_key_groups(stages, defaults));
     warnings.extend(mixed_delivery(plan));
+    warnings.extend(no_watermarks(plan, graph));
+    warnings
+}
+
+/// What waits for event time gets none from such a source before its end.
+fn no_watermarks(plan: &LogicalPlan, graph: &Graph<'_>) -> Vec<Problem> {
+    let mut warnings = Vec::new();
+    for (place, node) in plan.nodes.iter().enumerate() {
+        let NodeKind::Chain { operators } = &node.kind else { continue };
+        let Some(waiting) = operators.iter().find(|operator| operator.event_time) else { continue };
+        for source in graph.upstream(place).into_iter().map(|source| &plan.nodes[source]) {
+            if matches!(source.kind, NodeKind::Source { watermarks: false, .. }) {
+                let message = format!(
+                    "it waits for event time, but source \"{}\" tells none before its end: put .watermarks(…) directly behind \
+                     the source",
+                    source.name
+                );
+                warnings.push(Problem::new(waiting.name.as_deref().unwrap_or(waiting.kind), message));
+            }
+        }
+    }
     warnings
 }
 

@@ -21,12 +21,12 @@ prop_compose! {
     /// A sound plan: sources, steps, and a sink for whatever has no output yet.
     fn logical()(sources in 1..4usize, steps in vec(step(), 0..12)) -> LogicalPlan {
         let mut plan = LogicalPlan { job: "any".into(), checkpointing: true, ..LogicalPlan::default() };
-        (0..sources).for_each(|n| plan.nodes.push(node(format!("in-{n}"), NodeKind::Source { replayable: true }, None)));
+        (0..sources).for_each(|n| plan.nodes.push(node(format!("in-{n}"), NodeKind::Source { replayable: true, watermarks: false }, None)));
         for (inputs, parallelism, stateful) in steps {
             let to = plan.nodes.len();
             let stateful = stateful && inputs.iter().all(|(_, routing)| *routing == Routing::Hash);
-            let operators = vec![OperatorInfo { kind: "step", name: Some(format!("step-{to}")), stateful }];
-            let links = inputs.iter().map(|(from, routing)| Link { from: from.index(to), to, routing: *routing });
+            let operators = vec![OperatorInfo { kind: "step", name: Some(format!("step-{to}")), stateful, keyed: stateful, event_time: false }];
+            let links = inputs.iter().map(|(from, routing)| Link::new(from.index(to), to, *routing));
             plan.links.extend(links);
             plan.nodes.push(node(format!("step-{to}"), NodeKind::Chain { operators }, parallelism));
         }
@@ -43,7 +43,7 @@ fn end_in_sinks(mut plan: LogicalPlan) -> LogicalPlan {
         if plan.links.iter().all(|link| link.from != from) {
             let to = plan.nodes.len();
             plan.nodes.push(node(format!("out-{to}"), NodeKind::Sink { delivery: Delivery::ExactlyOnce }, None));
-            plan.links.push(Link { from, to, routing: Routing::Forward });
+            plan.links.push(Link::new(from, to, Routing::Forward));
         }
     }
     plan
@@ -128,7 +128,7 @@ proptest! {
         workers in 0..3u16,
         key_groups in 0..5u16,
     ) {
-        logical.links.extend(links.into_iter().map(|(from, to, routing)| Link { from, to, routing }));
+        logical.links.extend(links.into_iter().map(|(from, to, routing)| Link::new(from, to, routing)));
         let result = plan(&logical, &Defaults { workers, key_groups, ..Defaults::default() });
         prop_assert!(result.is_ok() || !result.unwrap_err().is_empty());
     }

@@ -2,14 +2,13 @@
 
 use crate::attempt::{Origin, Plan};
 use crate::edge::Capacity;
-use crate::graph::{BuildContext, EdgeShape, Erased, OpenEdge};
-use crate::job::status::RunCounters;
+use crate::graph::{BuildContext, EdgeShape, Erased, OpenEdge, Readers};
+use crate::job::counters::{RunCounters, StageCounters};
 use crate::shared::JobShared;
-use crate::task::{RestoredSources, Task, TaskCore};
-use mailer_core::{Error, Result, group_range};
+use crate::task::{Place, RestoredSources, Task, TaskCore};
+use mailer_core::{Error, Result, Timestamp, Watermark, group_range};
 use mailer_planner::{NodeKind, Routing, Stage};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 /// A task and the worker that steps it.
 pub(crate) struct Placed {
@@ -55,16 +54,20 @@ fn capacity(edge: &mailer_planner::Edge) -> Capacity {
 }
 
 fn counters(plan: &Plan, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCounters {
-    let stage = |stage: &Stage| (stage.name.clone(), stage.parallelism, Arc::new(AtomicU64::new(0)));
     let nodes = &plan.graph.plan.nodes;
-    let sinks = nodes.iter().filter(|node| matches!(node.kind, NodeKind::Sink { .. }));
+    let named = |wanted: fn(&NodeKind) -> bool| nodes.iter().filter(move |node| wanted(&node.kind));
+    let sources = named(|kind| matches!(kind, NodeKind::Source { .. }));
+    let sinks = named(|kind| matches!(kind, NodeKind::Sink { .. }));
     let edge =
         |(edge, open): (&mailer_planner::Edge, &OpenEdge)| (edge.name.clone(), capacity(edge), open.meters.clone());
+    let stages = plan.physical.stages.iter();
     RunCounters {
-        stages: plan.physical.stages.iter().map(stage).collect(),
-        sinks: sinks.map(|node| (node.name.clone(), Arc::new(AtomicU64::new(0)))).collect(),
+        sources: sources.map(|node| (node.name.clone(), Mutex::default())).collect(),
+        stages: stages.map(|stage| StageCounters::new(&stage.name, stage.parallelism)).collect(),
+        sinks: sinks.map(|node| (node.name.clone(), Arc::default())).collect(),
         edges: plan.physical.edges.iter().zip(edges).map(edge).collect(),
         shared: Some(shared.clone()),
+        ..RunCounters::default()
     }
 }
 
@@ -83,9 +86,9 @@ impl Assembly<'_> {
         let Some(head) = stage.nodes.first().copied() else {
             return Err(Error::internal(format!("stage {} is empty", stage.name)));
         };
-        let root = self.node(head, stage, worker)?;
+        let mut core = self.core(stage, worker)?;
+        let root = self.node(head, stage, worker, &mut core)?;
         let inputs = self.receivers(stage, worker)?;
-        let core = self.core(stage, worker)?;
         let cx = self.context(head, stage, worker);
         let task = self.plan.graph.parts[head].task(&cx, core, inputs, root)?;
         if matches!(self.plan.graph.plan.nodes[head].kind, NodeKind::Source { .. }) {
@@ -95,18 +98,23 @@ impl Assembly<'_> {
     }
 
     /// A node and, first, everything of the same stage behind it.
-    fn node(&mut self, node: usize, stage: &Stage, worker: u16) -> Result<Erased> {
-        let mut readers = Vec::new();
-        let links = self.plan.graph.plan.links.iter().enumerate().filter(|(_, link)| link.from == node);
+    fn node(&mut self, node: usize, stage: &Stage, worker: u16, core: &mut TaskCore) -> Result<Erased> {
+        let mut readers = Readers { main: Vec::new(), sides: Vec::new() };
+        let plan = self.plan;
+        let links = plan.graph.plan.links.iter().enumerate().filter(|(_, link)| link.from == node);
         for (i, link) in links {
-            readers.push(if self.plan.physical.in_stage(i) {
-                self.node(link.to, stage, worker)?
+            let reader = if plan.physical.in_stage(i) {
+                self.node(link.to, stage, worker, core)?
             } else {
                 self.gate(i, worker)?
-            });
+            };
+            match link.side {
+                true => readers.sides.push(plan.graph.links[i].side_reader(reader)?),
+                false => readers.main.push(reader),
+            }
         }
         let cx = self.context(node, stage, worker);
-        self.plan.graph.parts[node].node(&cx, readers)
+        plan.graph.parts[node].node(&cx, core.context.store.as_mut(), readers)
     }
 
     fn gate(&mut self, link: usize, worker: u16) -> Result<Erased> {
@@ -128,11 +136,21 @@ impl Assembly<'_> {
     }
 
     fn core(&self, stage: &Stage, worker: u16) -> Result<TaskCore> {
-        let keyed = stage.nodes.iter().any(|node| !self.plan.graph.parts[*node].stateful().is_empty());
+        let names: Vec<_> = stage.nodes.iter().flat_map(|node| self.plan.graph.parts[*node].stateful()).collect();
         let groups = group_range(worker, stage.parallelism, self.plan.settings.key_groups);
-        let store = if keyed { Some(self.origin.state.store(groups)?) } else { None };
+        let store = if !names.is_empty() { Some(self.origin.state.store(groups)?) } else { None };
         let name = format!("{}[{worker}]", stage.name);
-        Ok(TaskCore::new(name, store, self.origin.is_durable(), self.shared.clone()))
+        let place = Place { stage: stage.id, worker };
+        let restored = self.restored_watermark(names.first().map(|(name, _)| name.as_str()), worker);
+        Ok(TaskCore::new(name, place, store, self.origin.is_durable(), restored, self.shared.clone()))
+    }
+
+    /// Where event time stood at the gate of a stage: all its operators have seen the same.
+    fn restored_watermark(&self, operator: Option<&str>, worker: u16) -> Watermark {
+        let operators = self.origin.manifest().map_or(&[][..], |manifest| &manifest.operators);
+        let known = operators.iter().find(|known| Some(known.name.as_str()) == operator);
+        let watermark = known.and_then(|known| known.watermarks.get(usize::from(worker)));
+        watermark.map_or(Watermark::NONE, |watermark| Watermark(Timestamp(*watermark)))
     }
 
     fn context(&self, node: usize, stage: &Stage, worker: u16) -> BuildContext<'_> {

@@ -16,6 +16,7 @@ use mailer_checkpoint::CheckpointStorage;
 use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result};
 use mailer_planner::{NodeKind, PhysicalPlan};
 use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
+use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) start_fresh: bool,
     pub(crate) allow_dropped: Vec<String>,
     pub(crate) mutations: Mutations,
+    pub(crate) tokio: Option<tokio::runtime::Handle>,
 }
 
 /// A checked pipeline, ready to run any number of times.
@@ -186,6 +188,16 @@ impl Plan {
         }
     }
 
+    /// The stage of every stateful operator, by its name.
+    fn operator_stages(&self) -> BTreeMap<String, usize> {
+        let mut stages = BTreeMap::new();
+        for (node, part) in self.graph.parts.iter().enumerate() {
+            let stage = self.physical.stage_of(node).id;
+            stages.extend(part.stateful().into_iter().map(|(name, _)| (name, stage)));
+        }
+        stages
+    }
+
     /// A source the checkpoint does not know resolves its configured start now: the place it found must be durable before
     /// its first record, or a crash would make it look again, further on.
     fn starts_a_source(&self, origin: &Origin) -> bool {
@@ -261,6 +273,7 @@ impl Origin {
             job: plan.settings.job.clone(),
             key_groups: plan.settings.key_groups,
             operators: self.matched.operators,
+            stages: plan.operator_stages(),
             state_backend: plan.settings.backend.name(),
         };
         let keep_completed = plan.settings.keep_completed;

@@ -65,6 +65,7 @@ impl Env {
             start_fresh: false,
             allow_dropped: Vec::new(),
             mutations: Mutations::default(),
+            tokio: None,
         };
         Self { graph: Rc::new(RefCell::new(graph)), settings, listener: None }
     }
@@ -159,6 +160,12 @@ impl Env {
         self
     }
 
+    /// The tokio runtime on which the futures of asynchronous operators run. Default: a small one of the engine's own.
+    pub fn tokio(mut self, handle: tokio::runtime::Handle) -> Self {
+        self.settings.tokio = Some(handle);
+        self
+    }
+
     /// Hears of checkpoints, recoveries and restarts, on a thread of the job.
     pub fn listener(mut self, listener: impl Fn(&JobEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
@@ -176,7 +183,7 @@ impl Env {
     pub fn source<F: SourceFactory>(&self, name: &str, factory: F) -> Stream<<F::Source as Source>::Item> {
         let node = PlanNode {
             name: name.to_owned(),
-            kind: NodeKind::Source { replayable: factory.is_replayable() },
+            kind: NodeKind::Source { replayable: factory.is_replayable(), watermarks: false },
             parallelism: None,
             description: factory.describe(),
         };

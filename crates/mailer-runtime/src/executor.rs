@@ -6,13 +6,14 @@
 mod completion;
 mod manifests;
 
+use manifests::Handed;
 pub(crate) use manifests::Template;
 
 use crate::coordinator::{Action, Coordinator, Event, PartError, PublishFigures, Ticket};
 use crate::job::control::JobControl;
 use crate::job::event::JobEvent;
 use crate::recovery::OpenTarget;
-use crate::report::{PartDone, PartFailed, Report, SourcePositions};
+use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::{JobShared, SourceCommand};
 use mailer_checkpoint::CheckpointRoot;
 use mailer_checkpoint::manifest::{Kind, Manifest};
@@ -65,9 +66,8 @@ pub(crate) struct Executor {
 #[derive(Default)]
 struct Collected {
     tasks: usize,
-    positions: Vec<SourcePositions>,
+    handed: Handed,
     parts: Vec<SnapshotPart>,
-    state: StateSnapshot,
     started: Duration,
 }
 
@@ -136,7 +136,7 @@ impl Executor {
 
     fn absorb(&mut self, report: Report) {
         match report {
-            Report::Snapshot { id, positions, parts } => self.on_snapshot(id, positions, parts),
+            Report::Snapshot { id, positions, reached, parts } => self.on_snapshot(id, positions, reached, parts),
             Report::Part { id, result } => self.on_part(id, result),
             Report::SourceEnded => self.feed(Event::SourceEnded),
             Report::TaskFinished => self.tasks_running -= 1,
@@ -156,11 +156,12 @@ impl Executor {
         self.ended.get_or_insert(outcome);
     }
 
-    fn on_snapshot(&mut self, id: CheckpointId, positions: Option<SourcePositions>, parts: usize) {
+    fn on_snapshot(&mut self, id: CheckpointId, positions: Option<SourcePositions>, reached: Reached, parts: usize) {
         let now = self.shared.clock.monotonic();
         let collected = self.collected.entry(id).or_insert_with(|| Collected { started: now, ..Collected::default() });
         collected.tasks += 1;
-        collected.positions.extend(positions);
+        collected.handed.positions.extend(positions);
+        collected.handed.reached.insert(reached.place, reached.watermark);
         if collected.tasks == 1 {
             fail::fail_point!("snapshot-first");
         }
@@ -197,7 +198,7 @@ impl Executor {
     fn on_linked(&mut self, id: CheckpointId, result: Result<StateSnapshot>) {
         let result = result.map(|state| {
             if let Some(collected) = self.collected.get_mut(&id) {
-                collected.state = state;
+                collected.handed.state = state;
             }
         });
         self.feed(Event::Linked { id, result });
@@ -264,8 +265,7 @@ impl Executor {
         let manifest = durable.template.manifest(
             (id, kind, nonce, created),
             durable.root.epoch(),
-            collected.positions,
-            &collected.state,
+            collected.handed,
             &durable.targets,
             segments,
         );

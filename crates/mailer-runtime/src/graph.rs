@@ -6,23 +6,30 @@
 mod links;
 mod nodes;
 
-pub(crate) use links::{AnyLink, EdgeShape, HashLink, OpenEdge, PlainLink};
+pub(crate) use links::{AnyLink, BroadcastLink, EdgeShape, HashLink, OpenEdge, PlainLink, SideLink};
 pub(crate) use nodes::{ChainPart, PlainSinkPart, SourcePart, StagedSinkPart};
 
-use crate::job::status::RunCounters;
+use crate::job::status::{RunCounters, StageMeter};
+use crate::node::SideReader;
 use crate::recovery::TargetSetup;
 use crate::shared::JobShared;
 use crate::task::{Task, TaskCore};
 use mailer_checkpoint::manifest::Operator;
-use mailer_core::{BlobStore, Error, OwnerEpoch, Result, WorkerContext};
-use mailer_operators::OpenOperator;
+use mailer_core::{BlobStore, Error, KeyGroup, OwnerEpoch, Result, WorkerContext, group_range};
+use mailer_operators::{Counter, MakeSplitClock, OpenOperator, Pacing, Spawner};
 use mailer_planner::{Link, LogicalPlan, Node as PlanNode};
+use mailer_state::{StateStore, layout};
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::task::Waker;
 
 /// Something whose type the two ends of a link know.
 pub(crate) type Erased = Box<dyn Any + Send>;
+
+/// How the splits of a source tell event time.
+pub(crate) type SourceTime<T> = (Arc<dyn MakeSplitClock<T>>, Pacing);
 
 #[derive(Default)]
 pub(crate) struct Graph {
@@ -39,15 +46,15 @@ impl Graph {
     }
 
     pub(crate) fn link(&mut self, from: usize, to: usize, link: Box<dyn AnyLink>) {
-        self.plan.links.push(Link { from, to, routing: link.routing() });
+        self.plan.links.push(Link { from, to, routing: link.routing(), side: link.is_side() });
         self.links.push(link);
     }
 }
 
 /// What a node can build: itself inside a stage, and the task of a stage that begins with it.
 pub(crate) trait Part: Send {
-    /// A `Box<dyn Node<In>>` in front of `readers` (each a `Box<dyn Node<Out>>`). A source gives its readers combined.
-    fn node(&self, cx: &BuildContext<'_>, readers: Vec<Erased>) -> Result<Erased>;
+    /// A `Box<dyn Node<In>>` in front of `readers`. A source gives its readers combined. Operators are opened with `store`.
+    fn node(&self, cx: &BuildContext<'_>, store: &mut dyn StateStore, readers: Readers) -> Result<Erased>;
 
     /// The task of a stage headed by this node. `inputs` are the receivers of this worker, a `Vec<Receiver<In>>` each.
     fn task(&self, cx: &BuildContext<'_>, core: TaskCore, inputs: Vec<Erased>, node: Erased) -> Result<Box<dyn Task>>;
@@ -60,10 +67,22 @@ pub(crate) trait Part: Send {
         None
     }
 
-    /// Names of the keyed states of each stateful operator.
+    /// Has the splits of a source tell event time: a [`SourceTime`] of the source's items. `false` for what is no source.
+    fn set_watermarks(&mut self, _time: Erased) -> bool {
+        false
+    }
+
+    /// Names of the states of each stateful operator.
     fn stateful(&self) -> Vec<(String, Vec<&'static str>)> {
         Vec::new()
     }
+}
+
+/// What stands behind a node in its stage.
+pub(crate) struct Readers {
+    /// Each a `Box<dyn Node<Out>>`.
+    pub(crate) main: Vec<Erased>,
+    pub(crate) sides: Vec<Box<dyn SideReader>>,
 }
 
 /// What a part is told when one worker of it is built.
@@ -85,6 +104,12 @@ pub(crate) struct BuildContext<'a> {
     pub(crate) restored: Option<&'a crate::task::RestoredSources>,
 }
 
+/// What an operator is opened with.
+struct Opening<'a> {
+    cx: &'a BuildContext<'a>,
+    store: &'a mut dyn StateStore,
+}
+
 impl BuildContext<'_> {
     pub(crate) fn worker_context(&self) -> WorkerContext {
         WorkerContext {
@@ -100,10 +125,10 @@ impl BuildContext<'_> {
 }
 
 impl BuildContext<'_> {
-    /// Counts the records the stage takes in.
-    pub(crate) fn stage_counter(&self) -> Result<Arc<AtomicU64>> {
-        let counter = self.counters.stages.get(self.stage).map(|(_, _, counter)| counter.clone());
-        counter.ok_or_else(|| Error::internal(format!("stage {} has no counter", self.stage)))
+    /// Counts what the stage takes in.
+    pub(crate) fn stage_meter(&self) -> Result<StageMeter> {
+        let meter = self.counters.stages.get(self.stage).map(|stage| stage.worker(self.worker));
+        meter.ok_or_else(|| Error::internal(format!("stage {} has no meter", self.stage)))
     }
 
     /// Counts the records the sink accepts.
@@ -114,15 +139,39 @@ impl BuildContext<'_> {
     }
 }
 
-impl OpenOperator for BuildContext<'_> {
+impl OpenOperator for Opening<'_> {
     fn operator_id(&self, name: &str) -> Result<u16> {
-        let operator = self.operators.iter().find(|operator| operator.name == name);
+        let operator = self.cx.operators.iter().find(|operator| operator.name == name);
         let id = operator.and_then(|operator| u16::try_from(operator.id).ok());
         id.ok_or_else(|| Error::internal(format!("operator \"{name}\" has no id in this run")))
     }
 
     fn key_groups(&self) -> u16 {
-        self.key_groups
+        self.cx.key_groups
+    }
+
+    fn owned_groups(&self) -> Range<u16> {
+        group_range(self.cx.worker, self.cx.workers, self.cx.key_groups)
+    }
+
+    fn unkeyed_group(&self) -> KeyGroup {
+        KeyGroup(layout::FIRST_UNKEYED_GROUP + self.cx.worker)
+    }
+
+    fn state(&mut self) -> &mut dyn StateStore {
+        self.store
+    }
+
+    fn counter(&mut self, operator: &str, what: &'static str) -> Counter {
+        self.cx.counters.operator(operator, what)
+    }
+
+    fn waker(&self) -> Waker {
+        self.cx.shared.waker(self.cx.worker)
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        self.cx.shared.spawner()
     }
 }
 

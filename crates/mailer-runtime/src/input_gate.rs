@@ -28,10 +28,11 @@ struct Input<T> {
 }
 
 impl<T> InputGate<T> {
-    pub(crate) fn new(receivers: Vec<Receiver<T>>, shared: Arc<JobShared>) -> Self {
+    /// `restored` is where event time stood in the checkpoint: it goes on from there and never back.
+    pub(crate) fn new(receivers: Vec<Receiver<T>>, restored: Watermark, shared: Arc<JobShared>) -> Self {
         let input = |receiver| Input { receiver, held: false, ended: false, idle: false, watermark: Watermark::NONE };
         let inputs = receivers.into_iter().map(input).collect();
-        Self { inputs, aligning: None, next: 0, last: 0, watermark: Watermark::NONE, idle: false, shared }
+        Self { inputs, aligning: None, next: 0, last: 0, watermark: restored, idle: false, shared }
     }
 
     /// The next element of all inputs, or `None` when there is nothing to hand out now.
@@ -49,6 +50,11 @@ impl<T> InputGate<T> {
             }
         }
         None
+    }
+
+    /// How far event time has come here.
+    pub(crate) fn watermark(&self) -> Watermark {
+        self.watermark
     }
 
     /// Gives a drained batch back to the sender it came from.
@@ -151,7 +157,7 @@ mod tests {
             ring(capacity, Arc::new(Meter::default()), Waker::noop().clone(), Waker::noop().clone())
         };
         let (senders, receivers) = (0..inputs).map(open).unzip();
-        (senders, InputGate::new(receivers, shared.clone()), shared)
+        (senders, InputGate::new(receivers, Watermark::NONE, shared.clone()), shared)
     }
 
     fn send(sender: &mut Sender<u32>, element: Element<u32>) {

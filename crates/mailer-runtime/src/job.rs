@@ -1,13 +1,16 @@
 //! A running job: the handle, the supervisor that restarts it, and what it tells its host.
 
 pub(crate) mod control;
+pub(crate) mod counters;
 pub(crate) mod event;
 mod restart;
 pub(crate) mod status;
 
 pub use event::JobEvent;
 pub use restart::RestartPolicy;
-pub use status::{EdgeStatus, JobState, JobStatus, RecoveryReport, SinkStatus, StageStatus};
+pub use status::{
+    EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus, StageStatus,
+};
 
 use crate::attempt::{Plan, Start};
 use crate::driver::ThreadDriver;
@@ -90,7 +93,8 @@ fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
     let (mut restarts, mut start) = (0, Start::First);
     loop {
         let completed = control.status.completed();
-        let outcome = ThreadDriver::new(plan.threads()).and_then(|mut driver| plan.run(&mut driver, control, start));
+        let outcome = ThreadDriver::new(plan.threads(), plan.settings.tokio.clone())
+            .and_then(|mut driver| plan.run(&mut driver, control, start));
         start = Start::Again;
         let error = match outcome {
             Ok(ended) => {

@@ -38,6 +38,7 @@
 //! | checkpointing, plain sinks | state is exact; records since the last checkpoint are written again |
 //! | checkpointing, replayable source, exactly-once sinks | output is visible once; state, positions and output agree |
 
+mod alignment;
 mod assembly;
 mod attempt;
 mod beside;
@@ -62,18 +63,24 @@ mod shared;
 mod stream;
 mod task;
 pub mod testing;
+mod tokio_spawner;
 
 pub use connect::{AtLeastOnce, ExactlyOnce, IntoSink};
 pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
 pub use env::Env;
 pub use job::{
-    EdgeStatus, Job, JobEvent, JobState, JobStatus, RecoveryReport, RestartPolicy, SinkStatus, StageStatus, Stop,
+    EdgeStatus, Job, JobEvent, JobState, JobStatus, OperatorStatus, RecoveryReport, RestartPolicy, SinkStatus,
+    SourceStatus, SplitStatus, StageStatus, Stop,
 };
 pub use mailer_checkpoint::FileStorage;
 pub use mailer_core::{
-    CheckpointId, Error, ErrorKind, Key, Keyed, Record, Result, Sink, SinkFactory, Source, SourceFactory, Timestamp,
-    Watermark,
+    CheckpointId, Either, Error, ErrorKind, Key, Keyed, Record, Result, Sink, SinkFactory, Source, SourceFactory,
+    TimeWindow, Timestamp, Watermark,
 };
-pub use mailer_operators::{Collector, Operator};
+pub use mailer_operators::{
+    AsOfJoin, Broadcast, BroadcastContext, BroadcastFunction, CallError, Collector, ConnectedFunction, Counter, Dedupe,
+    Emit, Firing, Global, IntervalJoin, Lookup, Operator, Retry, Session, SideTag, Sliding, TopN, Tumbling, Unanswered,
+    WatermarkGenerator, Watermarks, WindowFunction, Windowed, Windows, process, rank,
+};
 pub use mailer_state_memory::MemoryBackend;
-pub use stream::{KeyedChain, KeyedStream, Stream};
+pub use stream::{Connected, KeyedChain, KeyedStream, Stream, WindowedStream};

@@ -3,14 +3,16 @@
 mod chain;
 mod fanout;
 mod plain_sink;
+mod side;
 mod staged_sink;
 
 pub(crate) use chain::ChainNode;
 pub(crate) use fanout::Fanout;
 pub(crate) use plain_sink::PlainSink;
+pub(crate) use side::{SideReader, Tagged};
 pub(crate) use staged_sink::StagedSink;
 
-use mailer_core::{Barrier, Batch, FlushJob, Result, SealJob, Watermark};
+use mailer_core::{Barrier, Batch, FlushJob, Result, SealJob, Timestamp, Watermark};
 use mailer_state::{SnapshotJob, StateStore};
 
 /// Takes a stream of elements. The task calls [`Node::flush`] until it returns `true`, then exactly one other method: so
@@ -35,6 +37,8 @@ pub(crate) struct TaskContext {
     pub(crate) store: Box<dyn StateStore>,
     /// Payload bytes of one record of the batch in hand, as near as known.
     pub(crate) bytes_per_record: usize,
+    /// Processing time: the clock when the step in hand began.
+    pub(crate) now: Timestamp,
     /// Jobs handed over at the barrier in hand.
     pub(crate) jobs: Vec<PartJob>,
 }

@@ -6,7 +6,9 @@
 
 use crate::edge::{Parcel, Sender};
 use crate::node::{Node, TaskContext};
-use mailer_core::{Barrier, Batch, Element, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Result, Watermark};
+use mailer_core::{
+    Barrier, Batch, Either, Element, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record, Result, Watermark,
+};
 use std::collections::VecDeque;
 use std::mem::size_of;
 
@@ -144,6 +146,38 @@ impl<K: Send, V: Send> Route<Keyed<K, V>> for ByKeyGroup {
             let group = record.value.hash.group(self.groups);
             let worker = self.workers[usize::from(group.0)];
             targets[usize::from(worker)].push(record, bytes_each);
+        }
+    }
+}
+
+/// Keyed records by key group, the others to every worker.
+pub(crate) struct KeyedOrAll(ByKeyGroup);
+
+impl KeyedOrAll {
+    pub(crate) fn new(groups: u16, workers: u16) -> Self {
+        Self(ByKeyGroup::new(groups, workers))
+    }
+}
+
+impl<K: Send, V: Send, B: Clone + Send> Route<Either<Keyed<K, V>, B>> for KeyedOrAll {
+    fn route(
+        &mut self,
+        batch: &mut Batch<Either<Keyed<K, V>, B>>,
+        bytes_each: usize,
+        targets: &mut [Target<Either<Keyed<K, V>, B>>],
+    ) {
+        for Record { timestamp, value } in batch.drain(..) {
+            match value {
+                Either::Left(keyed) => {
+                    let worker = self.0.workers[usize::from(keyed.hash.group(self.0.groups).0)];
+                    targets[usize::from(worker)].push(Record { timestamp, value: Either::Left(keyed) }, bytes_each);
+                }
+                Either::Right(all) => {
+                    for target in &mut *targets {
+                        target.push(Record { timestamp, value: Either::Right(all.clone()) }, bytes_each);
+                    }
+                }
+            }
         }
     }
 }

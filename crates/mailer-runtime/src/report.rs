@@ -1,8 +1,9 @@
 //! What tasks and jobs beside them tell the coordinator's executor. Markers travel in band; only this goes beside.
 
 use crate::coordinator::{PublishFigures, Ticket};
+use crate::task::Place;
 use mailer_checkpoint::manifest::{Kind, Split};
-use mailer_core::{CheckpointId, Error, PublishedId, Result, Segment};
+use mailer_core::{CheckpointId, Error, PublishedId, Result, Segment, Watermark};
 use mailer_state::{SnapshotPart, StateSnapshot};
 
 /// One message.
@@ -11,6 +12,7 @@ pub(crate) enum Report {
     Snapshot {
         id: CheckpointId,
         positions: Option<SourcePositions>,
+        reached: Reached,
         parts: usize,
     },
     /// One of them is done.
@@ -57,6 +59,13 @@ pub(crate) enum Report {
 pub(crate) struct SourcePositions {
     pub(crate) source: String,
     pub(crate) splits: Vec<Split>,
+}
+
+/// How far event time had come at the gate of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reached {
+    pub(crate) place: Place,
+    pub(crate) watermark: Watermark,
 }
 
 pub(crate) enum PartDone {

@@ -2,10 +2,12 @@
 //!
 //! Nothing in here is touched per record.
 
+use crate::alignment::AlignmentGroups;
 use crate::beside::{Beside, Job};
 use crate::panics;
 use crate::report::Report;
-use mailer_core::{Barrier, CheckpointId, Clock, Error};
+use mailer_core::{Barrier, CheckpointId, Clock, Error, Result};
+use mailer_operators::Spawner;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
@@ -100,6 +102,7 @@ pub(crate) struct JobShared {
     halt_signal: Condvar,
     pub(crate) staged: Staged,
     pub(crate) mutations: Mutations,
+    pub(crate) alignment: AlignmentGroups,
     mailboxes: Vec<Mailbox>,
     wakers: Vec<Waker>,
     reports: mpsc::Sender<Report>,
@@ -125,6 +128,7 @@ impl JobShared {
             halt_signal: Condvar::new(),
             staged: Staged::new(staging_budget),
             mutations,
+            alignment: AlignmentGroups::default(),
             mailboxes: (0..sources).map(|_| Mailbox::default()).collect(),
             wakers,
             reports,
@@ -199,6 +203,11 @@ impl JobShared {
         }));
     }
 
+    /// Who runs the futures of asynchronous operators.
+    pub(crate) fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        self.beside.spawner()
+    }
+
     /// Stops every loop of the run.
     pub(crate) fn halt(&self) {
         *lock(&self.halted) = true;
@@ -230,6 +239,10 @@ impl JobShared {
         struct Never;
         impl Beside for Never {
             fn spawn(&self, _job: crate::beside::Job) {}
+
+            fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+                Err(Error::internal("there are no futures in this test"))
+            }
 
             fn may_wait(&self) -> bool {
                 false

@@ -1,14 +1,25 @@
 //! Streams: how a pipeline is written.
 
+mod connect;
+mod event_time;
+mod join;
+mod keyed;
+mod lookup;
+mod process;
+mod side;
+mod window;
+
+pub use connect::Connected;
+pub use keyed::{KeyedChain, KeyedStream};
+pub use window::WindowedStream;
+
 use crate::connect::IntoSink;
-use crate::graph::{AnyLink, ChainPart, Graph, HashLink, PlainLink};
-use mailer_core::{Key, Keyed};
+use crate::graph::{AnyLink, ChainPart, Graph, PlainLink};
+use mailer_core::Key;
 use mailer_operators::{
-    Aggregate, Description, Filter, FlatMap, Identity, Inspect, KeyBy, Label, Map, Operator, Reduce, Rename, Then,
-    TryMap,
+    Description, Filter, FlatMap, Identity, Inspect, KeyBy, Label, Map, Operator, Rename, Then, TryMap,
 };
-use mailer_planner::{Node as PlanNode, NodeKind, OperatorInfo, Routing};
-use serde::{Serialize, de::DeserializeOwned};
+use mailer_planner::{Node as PlanNode, NodeKind, OperatorInfo, Problem, Routing};
 use std::any::TypeId;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -147,7 +158,7 @@ where
         let keyed = self.apply(KeyBy::new(function));
         let graph = keyed.graph.clone();
         let from = keyed.materialise();
-        KeyedStream { graph, from, parallelism: None, _item: std::marker::PhantomData }
+        KeyedStream::of(graph, from)
     }
 
     /// Spreads records over all workers, batch by batch. Order per key does not survive it.
@@ -225,6 +236,7 @@ where
         self.chain.describe(&mut operators);
         let node = chain_node(&operators, self.parallelism);
         let mut graph = self.graph.borrow_mut();
+        graph.plan.problems.extend(operators.iter().flat_map(problems));
         let to = graph.add(node, Box::new(ChainPart::new(self.chain)));
         for (from, link) in self.upstream {
             graph.link(from, to, link);
@@ -233,73 +245,24 @@ where
     }
 }
 
+fn problems(description: &Description) -> impl Iterator<Item = Problem> {
+    let label = description.label.to_string();
+    description.problems.iter().map(move |message| Problem::new(&label, message))
+}
+
 fn chain_node(operators: &[Description], parallelism: Option<u16>) -> PlanNode {
     let info = |d: &Description| OperatorInfo {
         kind: d.label.kind,
         name: d.label.name.as_deref().map(str::to_owned),
         stateful: !d.states.is_empty(),
+        keyed: d.keyed,
+        event_time: d.event_time,
     };
     // A chain of nothing joins a union or a rebalance to what follows.
-    let nothing = [Description { label: Label::kind("pass"), states: Vec::new() }];
+    let nothing = [Description::stateless(Label::kind("pass"))];
     let operators = if operators.is_empty() { &nothing } else { operators };
     let labels: Vec<_> = operators.iter().map(|d| d.label.to_string()).collect();
     let name = labels.join(" → ");
     let kind = NodeKind::Chain { operators: operators.iter().map(info).collect() };
     PlanNode { name, kind, parallelism, description: String::new() }
-}
-
-/// A stream of `V` under keys of type `K`: every key is handled by one worker, in order.
-#[must_use = "a stream that ends in no sink is a planning error"]
-pub struct KeyedStream<K, V> {
-    graph: SharedGraph,
-    from: usize,
-    parallelism: Option<u16>,
-    _item: std::marker::PhantomData<fn() -> (K, V)>,
-}
-
-/// A keyed chain: what enters it is keyed, what leaves it need not be.
-pub type KeyedChain<K, V, Op> =
-    Stream<<Op as Operator<Keyed<K, V>>>::Out, Then<Identity<Keyed<K, V>>, Op>, Keyed<K, V>>;
-
-impl<K: Key, V: Send + 'static> KeyedStream<K, V> {
-    /// How many workers share the keys: at most as many as there are key groups.
-    pub fn partitions(mut self, workers: u16) -> Self {
-        self.parallelism = Some(workers);
-        self
-    }
-
-    /// Begins the keyed chain with any operator.
-    pub fn apply<Op: Operator<Keyed<K, V>>>(self, operator: Op) -> KeyedChain<K, V, Op> {
-        let link: Box<dyn AnyLink> = Box::new(HashLink::<K, V>::default());
-        let mut stream = Stream::<Keyed<K, V>>::begin(self.graph, vec![(self.from, link)]);
-        stream.parallelism = self.parallelism;
-        stream.apply(operator)
-    }
-
-    /// One value per key, combined by `function`; every update is put out. State is stored under `name`. See [`Reduce`].
-    pub fn reduce<F>(self, name: &str, function: F) -> KeyedChain<K, V, Reduce<K, V, F>>
-    where
-        V: Serialize + DeserializeOwned + Clone,
-        F: FnMut(&mut V, V) + Clone + Send + 'static,
-    {
-        self.apply(Reduce::new(name, function))
-    }
-
-    /// An accumulator per key; `result` is put out at every update. State is stored under `name`. See [`Aggregate`].
-    pub fn aggregate<A, O, C, F, R>(
-        self,
-        name: &str,
-        create: C,
-        add: F,
-        result: R,
-    ) -> KeyedChain<K, V, Aggregate<K, V, A, C, F, R>>
-    where
-        A: Serialize + DeserializeOwned + Send + 'static,
-        O: Send + 'static,
-        C: FnMut() -> A + Clone + Send + 'static,
-        F: FnMut(&mut A, V) + Clone + Send + 'static,
-        R: FnMut(&K, &A) -> O + Clone + Send + 'static,
-    {
-        self.apply(Aggregate::new(name, create, add, result))
-    }
 }

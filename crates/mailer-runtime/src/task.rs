@@ -1,15 +1,17 @@
 //! Tasks: running stages. One method, `step()`, that never waits; who calls it is the driver's business.
 
+mod event_time;
 mod source;
 mod stage;
 
+pub(crate) use event_time::EventTime;
 pub(crate) use source::{RestoredSources, SourcePlace, SourceTask};
 pub(crate) use stage::StageTask;
 
 use crate::node::{PartJob, TaskContext};
-use crate::report::{PartDone, PartFailed, Report, SourcePositions};
+use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::JobShared;
-use mailer_core::{Barrier, Result};
+use mailer_core::{Barrier, Result, Watermark};
 use mailer_state::{SnapshotJob, SnapshotPart, StateStore};
 use std::sync::Arc;
 
@@ -33,28 +35,46 @@ pub(crate) trait Task: Send {
 pub(crate) struct TaskCore {
     pub(crate) name: String,
     pub(crate) context: TaskContext,
-    pub(crate) keyed: bool,
+    pub(crate) stateful: bool,
     pub(crate) durable: bool,
+    /// The watermark of the checkpoint at this task's gate.
+    pub(crate) restored: Watermark,
+    pub(crate) place: Place,
     pub(crate) shared: Arc<JobShared>,
 }
 
+/// A stage and a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) stage: usize,
+    pub(crate) worker: u16,
+}
+
 impl TaskCore {
-    pub(crate) fn new(name: String, store: Option<Box<dyn StateStore>>, durable: bool, shared: Arc<JobShared>) -> Self {
-        let keyed = store.is_some();
+    pub(crate) fn new(
+        name: String,
+        place: Place,
+        store: Option<Box<dyn StateStore>>,
+        durable: bool,
+        restored: Watermark,
+        shared: Arc<JobShared>,
+    ) -> Self {
+        let stateful = store.is_some();
         let store = store.unwrap_or_else(|| Box::new(crate::node::NoStore));
-        let context = TaskContext { store, bytes_per_record: 0, jobs: Vec::new() };
-        Self { name, context, keyed, durable, shared }
+        let context = TaskContext { store, bytes_per_record: 0, now: shared.clock.wall(), jobs: Vec::new() };
+        Self { name, context, stateful, durable, restored, place, shared }
     }
 
     /// Reports the snapshot of `barrier` and starts its jobs. The nodes have handled the barrier already.
-    fn hand_in(&mut self, barrier: Barrier, positions: Option<SourcePositions>) -> Result<()> {
-        if self.keyed && self.durable {
+    fn hand_in(&mut self, barrier: Barrier, positions: Option<SourcePositions>, watermark: Watermark) -> Result<()> {
+        if self.stateful && self.durable {
             let job = self.context.store.snapshot(barrier.checkpoint)?;
             self.context.jobs.push(PartJob::State(job));
         }
         let jobs = std::mem::take(&mut self.context.jobs);
         let id = barrier.checkpoint;
-        self.shared.report(Report::Snapshot { id, positions, parts: jobs.len() });
+        let reached = Reached { place: self.place, watermark };
+        self.shared.report(Report::Snapshot { id, positions, reached, parts: jobs.len() });
         for job in jobs {
             self.spawn(barrier, job);
         }

@@ -9,7 +9,7 @@
 //! All numbers are big-endian, so byte order is: by key group, then operator, then state. A worker owns a range of groups:
 //! rescaling is range work. Lengths stand in front of the parts that something follows, so that different parts never
 //! make equal keys (`"ab" + "c"` and `"a" + "bc"`); the last part needs none. The namespace is empty, or the window an
-//! entry belongs to; the user key is empty, or the key within a map state.
+//! entry belongs to ([`window_namespace`]); the user key is empty, or the key within a map state.
 
 use crate::StateId;
 use mailer_core::{Error, KeyGroup, KeyHash, Result, Timestamp};
@@ -151,6 +151,9 @@ impl<'a> Reader<'a> {
         Ok((group, StateId { operator, state }))
     }
 }
+
+mod window;
+pub use window::{parse_window, window_namespace};
 
 #[cfg(test)]
 mod tests;

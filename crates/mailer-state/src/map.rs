@@ -19,7 +19,12 @@ pub struct MapState<K, UK, UV> {
     value: Vec<u8>,
 }
 
-impl<K: Key, UK: Key, UV: Serialize + DeserializeOwned + Send + 'static> MapState<K, UK, UV> {
+impl<K, UK, UV> MapState<K, UK, UV>
+where
+    K: Serialize + Eq + Clone,
+    UK: Key,
+    UV: Serialize + DeserializeOwned + Send + 'static,
+{
     /// The state `id` of a job with `key_groups` key groups.
     pub fn new(id: StateId, key_groups: u16) -> Self {
         Self { place: Place::new(id, key_groups), cache: Cache::new(DEFAULT_CACHE_ENTRIES), value: Vec::new() }

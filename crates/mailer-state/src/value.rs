@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::layout::StateKey;
 use crate::{DEFAULT_CACHE_ENTRIES, StateId, StateStore};
 use mailer_core::codec::{Codec, Compact};
-use mailer_core::{Key, KeyHash, Result, codec};
+use mailer_core::{KeyHash, Result, codec};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// One value of type `V` per key. Values stay decoded between barriers; [`ValueState::write_back`] hands the changed ones
@@ -30,14 +30,14 @@ pub struct ValueState<K, V, C = Compact> {
     value: Vec<u8>,
 }
 
-impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> ValueState<K, V> {
+impl<K: Serialize + Eq + Clone, V: Serialize + DeserializeOwned + Send + 'static> ValueState<K, V> {
     /// The state `id` of a job with `key_groups` key groups, in the compact encoding.
     pub fn new(id: StateId, key_groups: u16) -> Self {
         Self::with_codec(id, key_groups, Compact)
     }
 }
 
-impl<K: Key, V: Send + 'static, C: Codec<V>> ValueState<K, V, C> {
+impl<K: Serialize + Eq + Clone, V: Send + 'static, C: Codec<V>> ValueState<K, V, C> {
     /// The same with another encoding of its values. A checkpoint is read with the codec it was written with.
     pub fn with_codec(id: StateId, key_groups: u16, codec: C) -> Self {
         Self { place: Place::new(id, key_groups), codec, cache: Cache::new(DEFAULT_CACHE_ENTRIES), value: Vec::new() }

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 // ANCHOR: handler
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Insert {
-    statements: AtomicUsize,
-    rows: AtomicUsize,
+    statements: Arc<AtomicUsize>,
+    rows: Arc<AtomicUsize>,
 }
 
-impl BatchHandler for Arc<Insert> {
+impl BatchHandler for Insert {
     async fn handle(&self, records: &[Record], _: &Context<'_>) -> Result<(), BatchError> {
         tokio::time::sleep(Duration::from_millis(5)).await; // one statement for all of them
         self.statements.fetch_add(1, Relaxed);
@@ -32,9 +32,9 @@ async fn main() -> Result<(), BoxError> {
     (0..60).for_each(|n| {
         broker.produce("orders", 0, Some(&format!("table-{}", n % 3)), "row");
     });
-    let insert = Arc::new(Insert::default());
+    let insert = Insert::default();
     let consumer = ParallelConsumer::from_source(broker.join())
-        .batch_handler(100, Arc::clone(&insert))
+        .batch_handler(100, insert.clone())
         .dead_letter(LogDeadLetters)
         .build()
         .await?;

@@ -78,10 +78,10 @@ where
 
     fn describe(&self, out: &mut Vec<mailer_operators::Description>) {
         let label = mailer_operators::Label::named("changes", NAME);
-        out.push(mailer_operators::Description { label, states: vec!["last"] });
+        out.push(mailer_operators::Description::keyed(label, &["last"]));
     }
 
-    fn open(&mut self, context: &dyn mailer_operators::OpenOperator) -> Result<()> {
+    fn open(&mut self, context: &mut dyn mailer_operators::OpenOperator) -> Result<()> {
         let id = StateId { operator: context.operator_id(NAME)?, state: 0 };
         self.0 = Some(ValueState::new(id, context.key_groups()));
         Ok(())

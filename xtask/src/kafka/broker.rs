@@ -1,7 +1,7 @@
 //! One broker: a JVM that this process started, and ends when the value is dropped.
 
 use super::instance::{self, Instance};
-use super::{TransactionVersion, jars, properties};
+use super::{Secured, TransactionVersion, jars, properties};
 use crate::process::{self, Signal};
 use crate::wait;
 use anyhow::{Context, Result, bail};
@@ -28,6 +28,7 @@ pub struct BrokerOptions {
     port: Option<u16>,
     heap_megabytes: u32,
     keep_data: bool,
+    secured: bool,
     properties: Vec<(String, String)>,
 }
 
@@ -40,6 +41,7 @@ impl BrokerOptions {
             port: None,
             heap_megabytes: 512,
             keep_data: false,
+            secured: false,
             properties: Vec::new(),
         }
     }
@@ -64,6 +66,12 @@ impl BrokerOptions {
         Self { keep_data, ..self }
     }
 
+    /// With listeners for TLS and SASL beside the plaintext one, see [`Broker::secured`]. Not with data that is kept: its
+    /// users were written when it was formatted.
+    pub fn secured(self) -> Self {
+        Self { secured: true, ..self }
+    }
+
     /// One more line of `server.properties`; it replaces ours of the same name.
     pub fn property(mut self, name: &str, value: &str) -> Self {
         self.properties.push((name.to_owned(), value.to_owned()));
@@ -78,6 +86,7 @@ pub struct Broker {
     folder: PathBuf,
     jars: PathBuf,
     bootstrap: String,
+    secured: Option<Secured>,
     child: Option<Child>,
     /// Held as long as this value lives: the mark that the name is in use. The system lets go of it when the process
     /// dies, however it dies.
@@ -107,7 +116,8 @@ impl Broker {
         let lock = claim(&options.name, &folder)?;
         let port = options.port.map_or_else(properties::free_port, Ok)?;
         let bootstrap = format!("127.0.0.1:{port}");
-        let broker = Self { options, folder, jars, bootstrap, child: None, _lock: lock };
+        let secured = options.secured.then(|| Secured::create(&folder)).transpose()?;
+        let broker = Self { options, folder, jars, bootstrap, secured, child: None, _lock: lock };
         broker.prepare(port)?;
         Ok(broker)
     }
@@ -115,6 +125,11 @@ impl Broker {
     /// `host:port`, for clients.
     pub fn bootstrap(&self) -> &str {
         &self.bootstrap
+    }
+
+    /// The listeners with TLS and SASL, and what a client needs for them; nothing unless they were asked for.
+    pub fn secured(&self) -> Option<&Secured> {
+        self.secured.as_ref()
     }
 
     /// The name it was started under.
@@ -178,7 +193,10 @@ impl Broker {
             fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
         }
         let controller = properties::free_port()?;
-        let text = properties::render(port, controller, &data, &self.options.properties);
+        let open = properties::listeners(port, controller);
+        let mut extra = self.secured.as_ref().map(|secured| secured.properties(&open)).unwrap_or_default();
+        extra.extend(self.options.properties.iter().cloned());
+        let text = properties::render(port, controller, &data, &extra);
         fs::write(self.properties(), text)?;
         File::create(self.log())?;
         self.format()
@@ -190,6 +208,7 @@ impl Broker {
         java.args(["kafka.tools.StorageTool", "format", "--ignore-formatted", "--cluster-id", CLUSTER_ID, "--config"]);
         java.arg(self.properties()).arg("--feature");
         java.arg(format!("transaction.version={}", self.options.transactions));
+        java.args(self.secured.iter().flat_map(Secured::format_arguments));
         process::capture(&mut java).context("cannot format the broker's data folder")?;
         Ok(())
     }
@@ -198,6 +217,7 @@ impl Broker {
         let log = File::options().append(true).create(true).open(self.log())?;
         let begin = log.metadata()?.len();
         let mut java = java(&self.jars, "INFO");
+        java.args(self.secured.iter().flat_map(Secured::java_arguments));
         java.arg(format!("-Xmx{}m", self.options.heap_megabytes)).args(["-Xms128m", "kafka.Kafka"]);
         java.arg(self.properties()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         if detached {

@@ -33,6 +33,14 @@ pub(super) fn class_path(jars: &Path) -> String {
     format!("{}/*", jars.display())
 }
 
+/// A JVM with these jars, `more` before them, and quiet logging; the class and its arguments are the caller's.
+pub(crate) fn jvm(more: &[PathBuf]) -> Result<Command> {
+    let class_path = more.iter().cloned().chain([jars()?.join("*")]);
+    let mut java = Command::new("java");
+    java.arg(logging()).arg("-cp").arg(std::env::join_paths(class_path)?);
+    Ok(java)
+}
+
 /// Where broker and tools find how to log.
 pub(super) fn logging() -> String {
     format!("-Dlog4j2.configurationFile={}", settings().join("log4j2.properties").display())
@@ -47,7 +55,7 @@ fn fetch(version: &str, folder: &Path) -> Result<PathBuf> {
     if finished.is_dir() {
         return Ok(finished); // another process was faster
     }
-    println!("Kafka {version}: fetching its jars with Maven");
+    eprintln!("Kafka {version}: fetching its jars with Maven");
     let unfinished = folder.join(format!("unfinished-{}", std::process::id()));
     let mut maven = Command::new("mvn");
     maven.args(["--batch-mode", "--quiet", "--file"]).arg(settings().join("pom.xml")).stdin(Stdio::null());

@@ -1,6 +1,6 @@
 //! What `server.properties` says: one node, broker and controller at once, made for tests.
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::TcpListener;
@@ -10,13 +10,18 @@ use std::path::Path;
 /// port free again.
 const PORTS: std::ops::Range<u16> = 19_000..29_000;
 
+/// The listeners that every broker has.
+pub(super) fn listeners(port: u16, controller: u16) -> String {
+    format!("PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}")
+}
+
 /// The file's text. `extra` comes last: the last setting of a name wins.
 pub(super) fn render(port: u16, controller: u16, data: &Path, extra: &[(String, String)]) -> String {
     let mut text = format!(
         "process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+listeners={listeners}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs={data}
@@ -37,6 +42,7 @@ broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 ",
+        listeners = listeners(port, controller),
         data = data.display()
     );
     for (name, value) in extra {
@@ -47,12 +53,18 @@ transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 
 /// A port of loopback on which nobody listens now.
 pub(super) fn free_port() -> Result<u16> {
+    Ok(free_ports(1)?[0])
+}
+
+/// Several different ones.
+pub(super) fn free_ports(count: usize) -> Result<Vec<u16>> {
     // Begin anywhere, so that two processes that look at the same time look at different ports.
     let begin = RandomState::new().hash_one(std::process::id());
-    let count = u64::from(PORTS.end - PORTS.start);
-    let mut ports = (0..count).map(|step| PORTS.start + ((begin % count + step) % count) as u16);
-    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    free.with_context(|| format!("no free port between {} and {}", PORTS.start, PORTS.end))
+    let all = u64::from(PORTS.end - PORTS.start);
+    let ports = (0..all).map(|step| PORTS.start + ((begin % all + step) % all) as u16);
+    let free: Vec<u16> = ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect();
+    ensure!(free.len() == count, "no {count} free ports between {} and {}", PORTS.start, PORTS.end);
+    Ok(free)
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ pub(super) struct Wrapper {
     pub(super) rule: &'static str,
 }
 
-/// What the tests of any crate may use: contracts, and what runs in memory. Never the engine or a connector, which
-/// would turn the arrows round.
-pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS];
+/// What the tests of any crate may use: contracts, what runs in memory, and xtask, which starts real brokers. Never the
+/// engine or a connector, which would turn the arrows round.
+pub(super) const DEV: &[&str] = &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS, XTASK];
 
 const CORE: &str = "mailer-core";
 const STATE: &str = "mailer-state";
@@ -29,8 +29,12 @@ const PLANNER: &str = "mailer-planner";
 const OPERATORS: &str = "mailer-operators";
 const RUNTIME: &str = "mailer-runtime";
 const KAFKA: &str = "mailer-kafka";
+const XTASK: &str = "xtask";
+const RSKAFKA: &str = "mailer-rskafka";
+const EXAMPLES: &str = "mailer-examples";
 const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+const MEASURE: &str = "mailer-measure";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
@@ -50,9 +54,16 @@ pub(super) const CRATES: &[Crate] = &[
     row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
-    row(PARALLEL_CONSUMER, &[], "the parallel consumer stands alone: a team that only consumes builds nothing of the engine"),
-    row("xtask", &[], "xtask builds when nothing else does"),
-    top("mailer-examples"),
+    row(RSKAFKA, &[CORE], CONNECTOR),
+    row(
+        PARALLEL_CONSUMER,
+        &[],
+        "the parallel consumer stands alone: a team that only consumes builds nothing of the engine",
+    ),
+    row(XTASK, &[], "xtask builds when nothing else does"),
+    row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
+    top("mailer-bench"),
+    top(EXAMPLES),
     top(INTEGRATION_TESTS),
 ];
 
@@ -64,14 +75,46 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         package: "krafka",
-        used_by: &[KAFKA, PARALLEL_CONSUMER, INTEGRATION_TESTS],
-        rule: "krafka stays behind mailer-kafka and the parallel consumer's source, so that it can be replaced; only tests \
-               and the demo use its fake broker",
+        used_by: &[KAFKA, RSKAFKA, PARALLEL_CONSUMER, INTEGRATION_TESTS],
+        rule: "krafka stays behind the parallel consumer's source, so that it can be replaced; elsewhere only tests use it",
+    },
+    Wrapper {
+        package: "rskafka",
+        used_by: &[RSKAFKA, EXAMPLES, INTEGRATION_TESTS],
+        rule: "rskafka stays in mailer-rskafka: nothing that promises exactly once stands on it; only tests use it as a \
+               foreign client",
     },
     Wrapper {
         package: "kafka-protocol",
         used_by: &[KAFKA],
         rule: "the wire format of Kafka stays behind mailer-kafka",
+    },
+];
+
+/// A package that must not be in what is shipped, at whatever depth.
+pub(super) struct Absent {
+    pub(super) package: &'static str,
+    /// Crates of ours that are made of it.
+    pub(super) except: &'static [&'static str],
+    pub(super) rule: &'static str,
+}
+
+pub(super) const ABSENT: &[Absent] = &[
+    Absent {
+        package: "krafka",
+        except: &[PARALLEL_CONSUMER],
+        rule: "mailer-kafka has a client of its own; krafka is an oracle and a foreign writer, in tests alone. The parallel \
+               consumer takes group membership from it",
+    },
+    Absent {
+        package: "rskafka",
+        except: &[RSKAFKA],
+        rule: "only mailer-rskafka is made of rskafka: it cannot read what exactly-once output looks like",
+    },
+    Absent {
+        package: "rdkafka",
+        except: &[],
+        rule: "no C client in the product; the benchmark's peers are outside the workspace",
     },
 ];
 

@@ -56,7 +56,7 @@ fn second(of: Manifest) -> Manifest {
         created_ms: 1_767_225_600_000,
         key_groups: 1_024,
         sources: vec![Source { name: "orders".into(), splits: vec![split(0, vec![42]), split(1, vec![0, 255])] }],
-        operators: vec![Operator { name: "totals".into(), id: 1, states, parallelism: 4 }],
+        operators: vec![Operator { name: "totals".into(), id: 1, states, parallelism: 4, watermarks: vec![] }],
         state_backend: "memory".into(),
         targets: vec![target],
         ..of

@@ -1,42 +1,25 @@
-//! Reaching a cluster: bootstrap, security, timeouts.
+//! Reaching a cluster: bootstrap, timeouts, names.
 
 use super::{Cause, Client, Failure};
 use crate::connection::Connection;
+use crate::net::{Address, Cluster, Settings};
 use crate::options;
-use krafka::auth::{AuthConfig, TlsConfig};
-use krafka::{Kafka, KafkaBuilder};
+use crate::security::Prepared;
 use mailer_core::{Error, ErrorKind, Result};
 use std::time::Duration;
 
-/// The longest a single TCP connect may take.
+/// The longest that reaching one address may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Between two attempts to reach any of the bootstrap servers.
-const PAUSE: Duration = Duration::from_millis(200);
 
 impl Client {
     /// Connects, trying again until the request timeout has passed: a broker may be starting.
     pub(crate) async fn connect(connection: &Connection) -> Result<Self> {
         let Connection { bootstrap, request_timeout, .. } = connection;
-        let mut last = String::from("no answer");
-        let reached = tokio::time::timeout(*request_timeout, async {
-            loop {
-                match builder(connection)?.connect().await.map_err(Failure::from) {
-                    Ok(kafka) => return Ok(kafka),
-                    Err(failure) if failure.cause == Cause::Retriable => last = failure.message,
-                    Err(failure) => return Err(failure.into_error(format!("connecting to Kafka at {bootstrap}"))),
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-        });
-        match reached.await {
-            Ok(kafka) => Ok(Self::of(kafka?, connection)),
-            Err(_) => Err(unreachable(bootstrap, *request_timeout, &last)),
-        }
-    }
-
-    fn of(kafka: Kafka, connection: &Connection) -> Self {
-        let admin = kafka.admin().default_api_timeout(connection.request_timeout);
-        Self { admin, kafka, bootstrap: connection.bootstrap.clone(), request_timeout: connection.request_timeout }
+        let cluster = Cluster::connect(settings(connection)?).await.map_err(|failure| match failure.cause {
+            Cause::Retriable => unreachable(bootstrap, *request_timeout, &failure),
+            _ => failure.into_error(format_args!("connecting to Kafka at {bootstrap}")),
+        })?;
+        Ok(Self { cluster, bootstrap: bootstrap.clone(), request_timeout: *request_timeout })
     }
 
     pub(crate) fn bootstrap(&self) -> &str {
@@ -48,7 +31,7 @@ impl Client {
     }
 }
 
-fn unreachable(bootstrap: &str, waited: Duration, last: &str) -> Error {
+fn unreachable(bootstrap: &str, waited: Duration, last: &Failure) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
@@ -58,88 +41,47 @@ fn unreachable(bootstrap: &str, waited: Duration, last: &str) -> Error {
     )
 }
 
-fn builder(connection: &Connection) -> Result<KafkaBuilder> {
-    let mut builder = Kafka::builder(&connection.bootstrap)
-        .client_id(&connection.client_id)
-        .request_timeout(connection.request_timeout)
-        .connect_timeout(CONNECT.min(connection.request_timeout))
-        .allow_auto_create_topics(false);
+/// How the network side is to behave, by setters and options.
+fn settings(connection: &Connection) -> Result<Settings> {
+    let mut settings = Settings::new(addresses(&connection.bootstrap)?);
+    settings.security = Prepared::new(connection.security()?.as_ref())?;
+    settings.client_id = connection.client_id.clone();
+    settings.request_timeout = connection.request_timeout;
+    settings.connect_timeout = CONNECT.min(connection.request_timeout);
     if let Some(idle) = millis(connection, "connections.max.idle.ms")? {
-        builder = builder.connections_max_idle(Some(idle));
+        settings.max_idle = idle;
     }
     if let Some(age) = millis(connection, "metadata.max.age.ms")? {
-        builder = builder.metadata_max_age(age);
+        settings.metadata_max_age = age;
     }
-    match security(connection)? {
-        Some(security) => Ok(builder.security(security)),
-        None => Ok(builder),
-    }
+    Ok(settings)
 }
 
-fn millis(connection: &Connection, key: &str) -> Result<Option<Duration>> {
+fn addresses(bootstrap: &str) -> Result<Vec<Address>> {
+    Address::parse_list(bootstrap).map_err(|bad| {
+        Error::invalid_plan(format!("{bad:?} in the Kafka bootstrap servers is no address: give host:port"))
+    })
+}
+
+pub(super) fn millis(connection: &Connection, key: &str) -> Result<Option<Duration>> {
     Ok(options::number(key, connection.option(key))?.map(Duration::from_millis))
-}
-
-fn security(connection: &Connection) -> Result<Option<AuthConfig>> {
-    let protocol = connection.option("security.protocol").unwrap_or("PLAINTEXT").to_ascii_uppercase();
-    match protocol.as_str() {
-        "PLAINTEXT" => Ok(None),
-        "SSL" => Ok(Some(AuthConfig::ssl(tls(connection)))),
-        "SASL_PLAINTEXT" => Ok(Some(sasl(connection)?)),
-        "SASL_SSL" => Ok(Some(sasl(connection)?.with_tls(tls(connection)))),
-        other => Err(Error::invalid_plan(format!(
-            "Kafka option \"security.protocol\" is {other:?}; known: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
-        ))),
-    }
-}
-
-fn sasl(connection: &Connection) -> Result<AuthConfig> {
-    let text = |key: &str| connection.option(key).unwrap_or_default().to_owned();
-    let (user, password) = (text("sasl.username"), text("sasl.password"));
-    match text("sasl.mechanism").to_ascii_uppercase().as_str() {
-        "PLAIN" => Ok(AuthConfig::sasl_plain(user, password)),
-        "SCRAM-SHA-256" => Ok(AuthConfig::sasl_scram_sha256(user, password)),
-        "SCRAM-SHA-512" => Ok(AuthConfig::sasl_scram_sha512(user, password)),
-        other => Err(Error::invalid_plan(format!(
-            "Kafka option \"sasl.mechanism\" is {other:?}; known: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"
-        ))),
-    }
-}
-
-fn tls(connection: &Connection) -> TlsConfig {
-    let mut tls = TlsConfig::new();
-    if let Some(authority) = connection.option("ssl.ca.location") {
-        tls = tls.with_ca_cert(authority);
-    }
-    match (connection.option("ssl.certificate.location"), connection.option("ssl.key.location")) {
-        (Some(certificate), Some(key)) => tls.with_client_cert(certificate, key),
-        _ => tls,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn with(options: &[(&str, &str)]) -> Connection {
-        let mut connection = Connection::new("localhost:9092");
-        options.iter().for_each(|(key, value)| connection.set(*key, *value));
-        connection
-    }
-
     #[test]
-    fn security_follows_the_options() {
-        assert!(security(&with(&[])).unwrap().is_none());
-        let scram = [("security.protocol", "sasl_ssl"), ("sasl.mechanism", "SCRAM-SHA-512"), ("sasl.username", "u")];
-        let security_config = security(&with(&scram)).unwrap().unwrap();
-        assert!(security_config.requires_tls() && security_config.requires_sasl());
-    }
-
-    #[test]
-    fn unknown_mechanisms_name_the_known_ones() {
-        let error = security(&with(&[("security.protocol", "SASL_PLAINTEXT")])).unwrap_err();
-        assert!(error.message().contains("SCRAM-SHA-256"), "{error}");
-        let error = security(&with(&[("security.protocol", "TLS")])).unwrap_err();
-        assert!(error.message().contains("SASL_SSL"), "{error}");
+    fn settings_follow_setters_and_options() {
+        let mut connection = Connection::new("a:1, [::1]:2");
+        connection.request_timeout = Duration::from_secs(3);
+        connection.set("connections.max.idle.ms", "5");
+        connection.set("metadata.max.age.ms", "7");
+        let settings = settings(&connection).unwrap();
+        assert_eq!(settings.bootstrap.iter().map(Address::to_string).collect::<Vec<_>>(), ["a:1", "[::1]:2"]);
+        assert_eq!((settings.request_timeout.as_secs(), settings.connect_timeout.as_secs()), (3, 3));
+        assert_eq!((settings.max_idle.as_millis(), settings.metadata_max_age.as_millis()), (5, 7));
+        connection.set("metadata.max.age.ms", "soon");
+        assert!(super::settings(&connection).unwrap_err().message().contains("metadata.max.age.ms"));
     }
 }

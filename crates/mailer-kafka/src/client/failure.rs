@@ -1,6 +1,5 @@
 //! What went wrong, by what a caller can do about it.
 
-use krafka::error::{ErrorCode, KrafkaError, ProtocolErrorKind};
 use mailer_core::{Error, ErrorKind};
 use std::fmt;
 
@@ -36,16 +35,23 @@ pub(crate) enum Cause {
 pub(crate) struct Failure {
     pub(crate) cause: Cause,
     pub(crate) message: String,
+    /// The broker's error code, where one was the reason.
+    pub(crate) code: Option<i16>,
 }
 
 impl Failure {
     pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into() }
+        Self { cause, message: message.into(), code: None }
     }
 
     /// The error a user sees where nothing more precise is known; `doing` says what was tried.
     pub(crate) fn into_error(self, doing: impl fmt::Display) -> Error {
         Error::new(self.kind(), format!("{doing}: {}", self.message))
+    }
+
+    /// Whether asking again, here or elsewhere, changes nothing: a setting or a permission has to change.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self.cause, Cause::Denied | Cause::Unsupported | Cause::Setting)
     }
 
     fn kind(&self) -> ErrorKind {
@@ -67,87 +73,21 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<KrafkaError> for Failure {
-    fn from(error: KrafkaError) -> Self {
-        Self { cause: cause(&error), message: error.to_string() }
-    }
-}
-
-fn cause(error: &KrafkaError) -> Cause {
-    match error {
-        KrafkaError::Network(_) | KrafkaError::Timeout { .. } | KrafkaError::DeliveryTimeout { .. } => Cause::Retriable,
-        KrafkaError::Auth { .. } => Cause::Denied,
-        KrafkaError::Broker { code, .. } => cause_of_code(*code),
-        KrafkaError::UnknownTopic { .. } => Cause::Missing,
-        KrafkaError::Fenced { .. } => Cause::Fenced,
-        KrafkaError::NoOffset { .. } => Cause::OutOfRange,
-        KrafkaError::Config { .. } | KrafkaError::Compression { .. } => Cause::Setting,
-        KrafkaError::Protocol { kind: ProtocolErrorKind::UnknownApiVersion, .. } => Cause::Unsupported,
-        KrafkaError::Protocol { kind: ProtocolErrorKind::FrameTooLarge, .. } => Cause::Poison,
-        KrafkaError::TransactionAbortable { message } => cause_of_text(message),
-        _ if error.is_retriable() => Cause::Retriable,
-        _ => Cause::Other,
-    }
-}
-
-/// A record refused inside a transaction keeps its error code only as the last word of the text ("failed with
-/// InvalidTimestamp"). The client's version is pinned, and a test looks at these words.
-fn cause_of_text(message: &str) -> Cause {
-    let word = message.rsplit(' ').next().unwrap_or_default();
-    let codes = (-1..CODES).map(ErrorCode::from);
-    codes.into_iter().find(|code| format!("{code:?}") == word).map_or(Cause::Other, cause_of_code)
-}
-
-/// Kafka's error codes end before this one.
-const CODES: i16 = 200;
-
-fn cause_of_code(code: ErrorCode) -> Cause {
-    use ErrorCode as E;
-    match code {
-        E::UnknownTopicOrPartition | E::UnknownTopicId | E::InvalidTopic => Cause::Missing,
-        E::TopicAlreadyExists => Cause::Exists,
-        E::TopicAuthorizationFailed
-        | E::GroupAuthorizationFailed
-        | E::ClusterAuthorizationFailed
-        | E::TransactionalIdAuthorizationFailed
-        | E::SaslAuthenticationFailed
-        | E::UnsupportedSaslMechanism
-        | E::PolicyViolation => Cause::Denied,
-        E::UnsupportedVersion => Cause::Unsupported,
-        E::ProducerFenced | E::InvalidProducerEpoch | E::InvalidTxnState | E::InvalidProducerIdMapping => Cause::Fenced,
-        E::MessageTooLarge
-        | E::RecordListTooLarge
-        | E::InvalidTimestamp
-        | E::InvalidRecord
-        | E::UnsupportedForMessageFormat => Cause::Poison,
-        E::InvalidTransactionTimeout => Cause::TimeoutTooLong,
-        E::OffsetOutOfRange => Cause::OutOfRange,
-        E::InvalidConfig | E::InvalidReplicationFactor | E::InvalidPartitions => Cause::Setting,
-        _ if code.is_retriable() => Cause::Retriable,
-        _ => Cause::Other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_code_in_a_text_counts_as_the_code() {
-        let cause = |text: &str| Failure::from(KrafkaError::transaction_abortable(text)).cause;
-        assert_eq!(cause("produce to a-0 failed with InvalidTimestamp"), Cause::Poison);
-        assert_eq!(cause("produce to a-0 failed with InvalidProducerEpoch"), Cause::Fenced);
-        assert_eq!(cause("produce to a-0 failed with TopicAuthorizationFailed"), Cause::Denied);
-        assert_eq!(cause("a send of this transaction failed"), Cause::Other);
-    }
-
-    #[test]
     fn what_may_pass_is_unavailable_and_what_cannot_is_not() {
-        let kind = |code| Failure::from(KrafkaError::broker(code, "")).into_error("x").kind();
-        assert_eq!(kind(ErrorCode::NotLeaderForPartition), ErrorKind::Unavailable);
-        assert_eq!(kind(ErrorCode::ConcurrentTransactions), ErrorKind::Unavailable);
-        assert_eq!(kind(ErrorCode::TopicAuthorizationFailed), ErrorKind::InvalidPlan);
-        assert_eq!(kind(ErrorCode::MessageTooLarge), ErrorKind::UserFunction);
-        assert_eq!(kind(ErrorCode::ProducerFenced), ErrorKind::Fenced);
+        // NOT_LEADER_OR_FOLLOWER, CONCURRENT_TRANSACTIONS, TOPIC_AUTHORIZATION_FAILED, MESSAGE_TOO_LARGE, PRODUCER_FENCED
+        for (code, kind) in [
+            (6, ErrorKind::Unavailable),
+            (51, ErrorKind::Unavailable),
+            (29, ErrorKind::InvalidPlan),
+            (10, ErrorKind::UserFunction),
+            (90, ErrorKind::Fenced),
+        ] {
+            assert_eq!(Failure::of_code(code, "y").into_error("x").kind(), kind, "{code}");
+        }
     }
 }

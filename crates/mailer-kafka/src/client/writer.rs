@@ -1,134 +1,107 @@
-//! Writing outside of transactions: idempotent, acknowledged by all replicas in sync.
+//! How to write, inside and outside of transactions.
 
-use super::{Client, Failure};
+use crate::batch::{Codec, Settings};
 use crate::connection::Connection;
 use crate::options;
-use crate::record::OutRecord;
-use krafka::producer::{DeliveryHandle, Producer, ProducerBuilder};
-use krafka::{Compression, Record};
-use mailer_core::Error;
+use mailer_core::{Error, Result};
 use std::time::Duration;
 
 /// Bytes in one batch unless `batch.size` says otherwise.
 const BATCH: usize = 128 << 10;
+/// Bytes in one request unless `max.request.size` says otherwise; a larger batch goes alone.
+const REQUEST: usize = 1 << 20;
+/// How long an unacknowledged record is tried for unless `delivery.timeout.ms` says otherwise.
+const DELIVERY: Duration = Duration::from_secs(120);
 
-/// How to write, inside and outside of transactions.
+/// What the options of a sink say about batches and requests.
 #[derive(Clone, Debug)]
 pub(crate) struct WriterSettings {
-    batch_bytes: usize,
-    linger: Option<Duration>,
-    compression: Option<Compression>,
-    buffer_bytes: Option<usize>,
-    request_bytes: Option<usize>,
-    delivery_timeout: Option<Duration>,
+    batch: Settings,
+    linger: Duration,
+    request_bytes: usize,
+    delivery_timeout: Duration,
 }
 
 impl WriterSettings {
     /// Reads the options a sink passes through.
-    pub(crate) fn of(connection: &Connection) -> mailer_core::Result<Self> {
-        let millis =
-            |key: &str| Ok::<_, Error>(options::number(key, connection.option(key))?.map(Duration::from_millis));
-        let bytes = |key: &str| options::number(key, connection.option(key));
+    pub(crate) fn of(connection: &Connection) -> Result<Self> {
+        let millis = |key: &str, default: Duration| {
+            Ok::<_, Error>(options::number(key, connection.option(key))?.map_or(default, Duration::from_millis))
+        };
+        let bytes =
+            |key: &str, default| Ok::<_, Error>(options::number(key, connection.option(key))?.unwrap_or(default));
+        let codec = connection.option("compression.type").map(codec).transpose()?.unwrap_or_default();
         Ok(Self {
-            batch_bytes: bytes("batch.size")?.unwrap_or(BATCH),
-            linger: millis("linger.ms")?,
-            compression: connection.option("compression.type").map(compression).transpose()?,
-            buffer_bytes: bytes("buffer.memory")?,
-            request_bytes: bytes("max.request.size")?,
-            delivery_timeout: millis("delivery.timeout.ms")?,
+            batch: Settings { codec, max_bytes: bytes("batch.size", BATCH)? },
+            linger: millis("linger.ms", Duration::ZERO)?,
+            request_bytes: bytes("max.request.size", REQUEST)?,
+            delivery_timeout: millis("delivery.timeout.ms", DELIVERY)?,
         })
     }
 
-    /// Makes batches no larger than a topic takes; whether they were.
-    pub(crate) fn shrink_batches(&mut self, limit: usize) -> bool {
-        let larger = self.batch_bytes > limit;
-        self.batch_bytes = self.batch_bytes.min(limit);
-        larger
+    /// The same for a topic that takes no larger batches than `max_bytes`.
+    pub(crate) fn within(mut self, max_bytes: Option<usize>) -> Self {
+        self.batch.max_bytes = max_bytes.map_or(self.batch.max_bytes, |limit| limit.min(self.batch.max_bytes));
+        self
     }
 
-    pub(super) fn apply(&self, mut builder: ProducerBuilder) -> ProducerBuilder {
-        builder = builder.batch_size(self.batch_bytes);
-        if let Some(linger) = self.linger {
-            builder = builder.linger(linger);
-        }
-        if let Some(compression) = self.compression {
-            builder = builder.compression(compression);
-        }
-        if let Some(bytes) = self.buffer_bytes {
-            builder = builder.buffer_memory(bytes);
-        }
-        if let Some(bytes) = self.request_bytes {
-            builder = builder.max_request_size(bytes);
-        }
-        builder.metrics_push(false)
+    /// How batches are made.
+    pub(crate) fn batch(&self) -> Settings {
+        self.batch
     }
-}
 
-fn compression(name: &str) -> mailer_core::Result<Compression> {
-    match name.to_ascii_lowercase().as_str() {
-        "none" => Ok(Compression::None),
-        "gzip" => Ok(Compression::Gzip),
-        "snappy" => Ok(Compression::Snappy),
-        "lz4" => Ok(Compression::Lz4),
-        "zstd" => Ok(Compression::Zstd),
-        other => Err(Error::invalid_plan(format!(
-            "Kafka option \"compression.type\" is {other:?}; known: none, gzip, snappy, lz4, zstd"
-        ))),
+    /// Bytes of one request.
+    pub(crate) fn request_bytes(&self) -> usize {
+        self.request_bytes
+    }
+
+    /// How long a batch that is not full may wait for more.
+    pub(crate) fn linger(&self) -> Duration {
+        self.linger
+    }
+
+    /// How long a batch is tried for.
+    pub(crate) fn delivery_timeout(&self) -> Duration {
+        self.delivery_timeout
     }
 }
 
-/// An idempotent producer.
-pub(crate) struct Writer(Producer);
-
-/// A record on its way.
-pub(crate) struct Delivery(DeliveryHandle);
-
-impl Client {
-    pub(crate) async fn writer(&self, settings: &WriterSettings) -> Result<Writer, Failure> {
-        let mut builder = settings.apply(self.kafka.producer());
-        if let Some(timeout) = settings.delivery_timeout {
-            builder = builder.delivery_timeout(timeout);
-        }
-        Ok(Writer(builder.build().await?))
-    }
+fn codec(name: &str) -> Result<Codec> {
+    let known = Codec::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, codec)| *codec);
+    known.ok_or_else(|| {
+        let names = Codec::NAMES.map(|(name, _)| name).join(", ");
+        Error::invalid_plan(format!("Kafka option \"compression.type\" is {name:?}; known: {names}"))
+    })
 }
 
-impl Writer {
-    /// Queues a record in order; waits while the buffer is full.
-    pub(crate) async fn send(&self, topic: &str, record: OutRecord) -> Result<Delivery, Failure> {
-        Ok(Delivery(self.0.enqueue(outgoing(topic, record)).await?))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[(&str, &str)]) -> Result<WriterSettings> {
+        let mut connection = Connection::new("localhost:9092");
+        options.iter().for_each(|(key, value)| connection.set(*key, *value));
+        WriterSettings::of(&connection)
     }
 
-    /// Sends what is queued without waiting for full batches.
-    pub(crate) async fn flush(&self) -> Result<(), Failure> {
-        Ok(self.0.flush().await?)
+    #[test]
+    fn options_are_read_and_the_others_have_defaults() {
+        let settings = of(&[("compression.type", "ZSTD"), ("batch.size", "1000"), ("linger.ms", "5")]).unwrap();
+        assert_eq!((settings.batch().codec, settings.batch().max_bytes), (Codec::Zstd, 1_000));
+        assert_eq!((settings.linger(), settings.request_bytes()), (Duration::from_millis(5), REQUEST));
+        assert_eq!(of(&[]).unwrap().delivery_timeout(), DELIVERY);
     }
 
-    pub(crate) async fn close(&self) {
-        let _ = self.0.close().await;
-    }
-}
-
-impl Delivery {
-    pub(super) fn new(handle: DeliveryHandle) -> Self {
-        Self(handle)
+    #[test]
+    fn a_topic_bounds_batches() {
+        let settings = of(&[("batch.size", "1000")]).unwrap();
+        let within = |limit| settings.clone().within(limit).batch().max_bytes;
+        assert_eq!([within(None), within(Some(700)), within(Some(2_000))], [1_000, 700, 1_000]);
     }
 
-    /// Waits for the broker.
-    pub(crate) async fn done(self) -> Result<(), Failure> {
-        let _ = self.0.await?;
-        Ok(())
+    #[test]
+    fn an_unknown_codec_lists_the_known() {
+        let error = of(&[("compression.type", "brotli")]).unwrap_err();
+        assert!(error.message().contains("none, gzip, snappy, lz4, zstd"), "{error}");
     }
-}
-
-/// Our record in the client's words. A negative timestamp means the time of writing.
-pub(super) fn outgoing(topic: &str, record: OutRecord) -> Record {
-    let OutRecord { key, value, timestamp, headers, partition } = record;
-    let mut out = Record::new(topic, bytes::Bytes::new());
-    out.key = key;
-    out.value = value;
-    out.partition = partition;
-    out.timestamp = timestamp.filter(|timestamp| *timestamp >= 0);
-    out.headers = headers;
-    out
 }

@@ -1,35 +1,48 @@
 //! The task that fetches: one per source instance, on the connector's own runtime.
 //!
-//! It reads while the queue has room, tells how far each partition has come (also over records that are never handed out),
-//! and finds out when the brokers are gone.
+//! Each broker has a connection of its own and at most one request on it. When an answer is there, the headers of its batches
+//! say where the next request begins; it is sent at once, while the worker unpacks what came. A partition of which much is
+//! waiting for the worker is left out until that is read. Everything that may take time (looking for leaders, requests) runs
+//! beside this task and comes back as [`Done`]; all decisions are made here.
 
-use super::health::{Answer, Health};
+use super::Settings;
+use super::health::Answer;
+use super::link::{self, Fetched, Link};
+use super::locate::{self, Located, Wanted};
+use super::partition::{Partition, Served, State};
 use super::queue::{Chunk, Queue};
-use super::resolve::Resolver;
-use super::{OnMissingOffset, Settings};
-use crate::client::{At, Cause, Client, Failure, Progress, Reader};
-use crate::record::KafkaRecord;
-use mailer_core::{Clock, Error, Result};
-use std::collections::{HashMap, VecDeque};
+use super::request::{FetchSettings, Plan};
+use super::resolve::{Resolver, truncated};
+use super::told::{Told, told};
+use super::unpack::scan;
+use crate::client::{Client, Failure, TopicId};
+use crate::net::Leader;
+use bytes::Bytes;
+use kafka_protocol::messages::fetch_response::PartitionData;
+use mailer_core::{Clock, Error, ErrorKind, Result};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
-/// The longest one look for records takes.
-const POLL: Duration = Duration::from_millis(500);
-/// The longest wait for an answer about a silent partition.
-const ASK: Duration = Duration::from_secs(5);
-/// A partition silent for so long is asked about, and so often.
-const SILENCE: Duration = Duration::from_secs(2);
-/// After a failed look for records.
+/// How often waiting partitions and deadlines are looked at when nothing else happens.
+const TICK: Duration = Duration::from_millis(100);
+/// After trouble.
 const PAUSE: Duration = Duration::from_millis(200);
+/// A fetch that brings nothing of what the broker says is there is tried over a new connection after this time.
+const STALLED: Duration = Duration::from_secs(2);
+/// How long a nearer replica is asked before the leader is asked for one again.
+const REPLICA: Duration = Duration::from_secs(300);
 
 /// A partition the worker was given.
 #[derive(Debug)]
 pub(crate) struct Assigned {
-    pub(crate) topic: String,
+    pub(crate) topic: Arc<str>,
     pub(crate) partition: i32,
+    pub(crate) topic_id: TopicId,
     pub(crate) offset: i64,
+    pub(crate) leader_epoch: Option<i32>,
     /// There is nothing to read: it ends where it begins.
     pub(crate) finished: bool,
 }
@@ -37,270 +50,361 @@ pub(crate) struct Assigned {
 /// What the worker wants.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Read these too; they get the next slots. All at once, so that none waits until a fetch of the others is answered.
+    /// Read these too; they get the next slots.
     Read(Vec<Assigned>),
     /// This slot has reached its end.
     Finish { slot: usize },
 }
 
-struct Slot {
-    topic: String,
-    partition: i32,
-    next: i64,
-    finished: bool,
-    health: Health,
-    silent_since: Duration,
+/// Something that was done beside the task.
+enum Done {
+    Located(Vec<(usize, Located)>),
+    Fetched(Fetched),
+    /// Where to go on with a slot whose position was not in its log.
+    Jumped(usize, Result<Option<i64>>),
 }
-
-impl Slot {
-    fn name(&self) -> String {
-        format!("{}-{}", self.topic, self.partition)
-    }
-}
-
-type Answers = Vec<(usize, Answer)>;
 
 pub(crate) struct Fetcher {
-    reader: Reader,
-    client: Arc<Client>,
-    settings: Arc<Settings>,
-    queue: Arc<Queue>,
-    orders: mpsc::UnboundedReceiver<Order>,
-    clock: Arc<dyn Clock>,
-    slots: Vec<Slot>,
-    asked: Option<oneshot::Receiver<Answers>>,
+    pub(crate) client: Arc<Client>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) fetch: Arc<FetchSettings>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) clock: Arc<dyn Clock>,
+    slots: Vec<Partition>,
+    links: BTreeMap<i32, Link>,
+    tasks: JoinSet<Done>,
+    locating: bool,
+    /// Whose turn it is to be asked for first: an answer is filled in the order of the request.
+    turn: usize,
 }
 
 impl Fetcher {
     pub(crate) fn new(
-        reader: Reader,
         client: Arc<Client>,
         settings: Arc<Settings>,
+        fetch: Arc<FetchSettings>,
         queue: Arc<Queue>,
-        orders: mpsc::UnboundedReceiver<Order>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { reader, client, settings, queue, orders, clock, slots: Vec::new(), asked: None }
+        let (slots, links, tasks) = (Vec::new(), BTreeMap::new(), JoinSet::new());
+        Self { client, settings, fetch, queue, clock, slots, links, tasks, locating: false, turn: 0 }
     }
 
     /// Reads until the source is dropped or cannot go on.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
         while !self.queue.is_closed() {
-            if let Err(error) = self.step().await {
-                self.queue.fail(&error);
-                break;
+            if let Err(error) = self.step(&mut orders).await {
+                return self.queue.fail(&error);
             }
         }
-        self.reader.close().await;
     }
 
-    async fn step(&mut self) -> Result<()> {
-        while let Ok(order) = self.orders.try_recv() {
-            self.obey(order).await?;
+    async fn step(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Result<()> {
+        while let Ok(order) = orders.try_recv() {
+            self.obey(order);
         }
-        if self.queue.is_full() || self.slots.iter().all(|slot| slot.finished) {
-            return self.wait().await;
-        }
+        self.launch();
         tokio::select! {
-            biased;
-            Some(order) = self.orders.recv() => self.obey(order).await,
-            polled = self.reader.poll(POLL) => self.take(polled).await,
-        }
-    }
-
-    /// Nothing to do until the worker says something.
-    async fn wait(&mut self) -> Result<()> {
-        tokio::select! {
-            Some(order) = self.orders.recv() => self.obey(order).await,
-            () = self.queue.changed() => Ok(()),
-        }
-    }
-
-    async fn obey(&mut self, order: Order) -> Result<()> {
-        let done = match order {
-            Order::Read(assigned) => self.add(assigned).await,
-            Order::Finish { slot } => self.finish(slot).await,
-        };
-        done.map_err(|failure| failure.into_error("assigning Kafka partitions"))
-    }
-
-    async fn add(&mut self, assigned: Vec<Assigned>) -> Result<(), Failure> {
-        let silent_since = self.clock.monotonic();
-        for Assigned { topic, partition, offset, finished } in assigned {
-            if !finished {
-                self.reader.add(&topic, partition, offset).await?;
+            Some(order) = orders.recv() => self.obey(order),
+            Some(done) = self.tasks.join_next() => {
+                self.take(done.map_err(|e| Error::internal("a task of the Kafka source panicked").caused_by(e))?)?;
             }
-            let health = Health::default();
-            self.slots.push(Slot { topic, partition, next: offset, finished, health, silent_since });
+            () = self.queue.changed() => {}
+            () = tokio::time::sleep(TICK) => {}
         }
-        Ok(())
+        let (deadline, now) = (self.settings.retry_deadline, self.now());
+        let mut open = self.slots.iter().filter(|slot| !slot.is_finished());
+        open.try_for_each(|slot| slot.health.check(&slot.name(), deadline, now))
     }
 
-    async fn finish(&mut self, slot: usize) -> Result<(), Failure> {
-        let Some(slot) = self.slots.get_mut(slot) else { return Ok(()) };
-        slot.finished = true;
-        self.reader.remove(&slot.topic, slot.partition).await
+    fn now(&self) -> Duration {
+        self.clock.monotonic()
     }
 
-    async fn take(&mut self, polled: Result<Vec<KafkaRecord>, Failure>) -> Result<()> {
-        match polled {
-            Ok(records) => self.deliver(records).await?,
-            Err(failure) if failure.is_out_of_range() => self.jump().await?,
-            Err(failure) if failure.cause == Cause::Retriable => self.suffer(failure).await,
-            Err(failure) => return Err(failure.into_error(format!("reading {}", self.settings.topics.join(", ")))),
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Read(assigned) => assigned.into_iter().for_each(|assigned| self.add(assigned)),
+            Order::Finish { slot } => self.slots[slot].state = State::Finished,
         }
-        self.look_after().await
     }
 
-    // Records.
-
-    async fn deliver(&mut self, records: Vec<KafkaRecord>) -> Result<()> {
-        let mut batches = by_partition(records);
-        let mut caught_up = true;
-        for progress in self.reader.progress().await {
-            let Some(slot) = self.slot_of(&progress.topic, progress.partition) else { continue };
-            let records = batches.remove(&(progress.topic.clone(), progress.partition)).unwrap_or_default();
-            self.advance(slot, records, &progress)?;
-            caught_up &= progress.end.is_some_and(|end| progress.next >= end) && self.slots[slot].health.is_well();
-        }
-        self.queue.set_caught_up(caught_up);
-        Ok(())
+    fn add(&mut self, assigned: Assigned) {
+        self.queue.add_slot();
+        self.slots.push(Partition {
+            topic: assigned.topic,
+            partition: assigned.partition,
+            topic_id: assigned.topic_id,
+            next: assigned.offset,
+            leader_epoch: assigned.leader_epoch,
+            end: None,
+            state: if assigned.finished { State::Finished } else { State::Lost { suspect: false } },
+            health: Default::default(),
+            not_before: Duration::ZERO,
+            reconnect_at: Duration::ZERO,
+            needs: None,
+        });
     }
 
-    fn advance(&mut self, index: usize, records: VecDeque<KafkaRecord>, progress: &Progress) -> Result<()> {
-        let now = self.clock.monotonic();
-        let slot = &mut self.slots[index];
-        if progress.next == slot.next {
-            return Ok(());
-        }
-        let first = records.front().map_or(progress.next, |record| record.offset);
-        if first < slot.next {
-            truncated(self.settings.on_missing_offset, &slot.name(), slot.next, first)?;
-        }
-        slot.health.moved();
-        slot.silent_since = now;
-        slot.next = progress.next;
-        let bytes = records.iter().map(KafkaRecord::bytes).sum();
-        self.queue.push(Chunk { slot: index, records: records.into_iter(), bytes, next: progress.next });
-        Ok(())
-    }
+    // What is sent.
 
-    fn slot_of(&self, topic: &str, partition: i32) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.partition == partition && slot.topic == topic && !slot.finished)
-    }
-
-    /// Some position is not in its log any more: retention was faster than we are.
-    async fn jump(&mut self) -> Result<()> {
-        for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| !slot.finished) {
-            let resolver = Resolver {
-                client: &self.client,
-                settings: &self.settings,
-                topic: &slot.topic,
-                partition: slot.partition,
-            };
-            let Some(to) = resolver.where_to_jump(slot.next).await? else { continue };
-            let moved = self.reader.seek(&slot.topic, slot.partition, to).await;
-            moved.map_err(|failure| failure.into_error(slot.name()))?;
-            slot.next = to;
-            self.queue.push(Chunk { slot: index, records: VecDeque::new().into_iter(), bytes: 0, next: to });
-        }
-        Ok(())
-    }
-
-    // Silence.
-
-    async fn suffer(&mut self, failure: Failure) {
-        let now = self.clock.monotonic();
-        for slot in &mut self.slots {
-            slot.health.answered(Answer::None(failure.message.clone()), slot.next, now);
-        }
-        self.queue.set_caught_up(false);
-        tokio::time::sleep(PAUSE).await;
-    }
-
-    /// Takes answers about silent partitions, asks anew, and fails when it has gone on for too long.
-    async fn look_after(&mut self) -> Result<()> {
-        let now = self.clock.monotonic();
-        self.hear(now);
-        if self.asked.is_none() {
-            self.ask(now);
-        }
-        for slot in self.slots.iter().filter(|slot| !slot.finished) {
-            slot.health.check(&slot.name(), self.settings.retry_deadline, now)?;
-        }
-        Ok(())
-    }
-
-    fn hear(&mut self, now: Duration) {
-        let Some(asked) = &mut self.asked else { return };
-        match asked.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => return,
-            Err(oneshot::error::TryRecvError::Closed) => {}
-            Ok(answers) => {
-                for (index, answer) in answers {
-                    let slot = &mut self.slots[index];
-                    slot.health.answered(answer, slot.next, now);
-                    slot.silent_since = now;
-                }
+    fn launch(&mut self) {
+        let now = self.now();
+        self.locate(now);
+        let brokers = self.brokers(now);
+        let (held, share) = (self.queue.held(), (self.settings.read_ahead / brokers.len().max(1)).max(1));
+        for (broker, slots) in brokers {
+            if let Some(plan) = self.plan(broker, &slots, &held, share) {
+                let link = self.links.entry(broker).or_default();
+                link.busy = true;
+                let connection = link.connection.take();
+                let fetch = link::fetch(self.client.clone(), self.fetch.clone(), broker, connection, plan);
+                self.tasks.spawn(async move { Done::Fetched(fetch.await) });
             }
         }
-        self.asked = None;
     }
 
-    fn ask(&mut self, now: Duration) {
-        let pause = SILENCE.min(self.settings.retry_deadline / 4);
-        let silent = |slot: &Slot| !slot.finished && now.saturating_sub(slot.silent_since) >= pause;
-        let about = self.slots.iter().enumerate().filter(|(_, slot)| silent(slot));
-        let about: Vec<_> = about.map(|(index, slot)| (index, slot.topic.clone(), slot.partition)).collect();
-        if about.is_empty() {
+    fn locate(&mut self, now: Duration) {
+        if self.locating {
             return;
         }
-        let (send, receive) = oneshot::channel();
-        let (client, committed) = (self.client.clone(), self.settings.committed);
-        tokio::spawn(async move {
-            let _ = send.send(ask(&client, committed, about).await);
-        });
-        self.asked = Some(receive);
-    }
-}
-
-async fn ask(client: &Client, committed: bool, about: Vec<(usize, String, i32)>) -> Answers {
-    let at = if committed { At::LastStable } else { At::HighWatermark };
-    let places = about.iter().map(|(_, topic, partition)| (topic.as_str(), *partition)).collect::<Vec<_>>();
-    let mut found = client.offsets(&places, at, ASK.min(client.request_timeout())).await;
-    let answer = |place: &(String, i32)| match found.as_mut().map(|found| found.remove(place)) {
-        Ok(Some(Ok(offset))) => Answer::End(offset.offset),
-        Ok(Some(Err(failure))) => Answer::None(failure.message),
-        Ok(None) => Answer::None("the broker gave no answer".into()),
-        Err(failure) => Answer::None(failure.message.clone()),
-    };
-    let mut answer = answer;
-    about.into_iter().map(|(index, topic, partition)| (index, answer(&(topic, partition)))).collect()
-}
-
-fn by_partition(records: Vec<KafkaRecord>) -> HashMap<(String, i32), VecDeque<KafkaRecord>> {
-    let mut batches: HashMap<(String, i32), VecDeque<KafkaRecord>> = HashMap::new();
-    let mut records = records.into_iter().peekable();
-    while let Some(first) = records.next() {
-        let (topic, partition) = (first.topic.clone(), first.partition);
-        let batch = batches.entry((topic.to_string(), partition)).or_default();
-        batch.push_back(first);
-        while let Some(next) = records.next_if(|next| next.partition == partition && next.topic == topic) {
-            batch.push_back(next);
+        let mut wanted = Vec::new();
+        for (slot, partition) in self.slots.iter_mut().enumerate().filter(|(_, slot)| slot.not_before <= now) {
+            if let State::Lost { suspect } = partition.state {
+                wanted.push(Wanted::new(slot, partition, suspect));
+                partition.state = State::Asked;
+            }
+        }
+        if !wanted.is_empty() {
+            self.locating = true;
+            let locating = locate::locate(self.client.clone(), wanted);
+            self.tasks.spawn(async move { Done::Located(locating.await) });
         }
     }
-    batches
-}
 
-/// The log has become shorter than what was read from it.
-fn truncated(policy: OnMissingOffset, name: &str, next: i64, back_to: i64) -> Result<()> {
-    if policy == OnMissingOffset::Fail {
-        return Err(Error::refused(format!(
-            "{name}: the partition's log was cut back to offset {back_to} after offset {next} had been reached (an \
-             unclean leader election): records that were read do not exist any more; `on_missing_offset(Earliest)` or \
-             `(Latest)` goes on with what is there"
-        )));
+    /// The brokers that serve something, and what.
+    fn brokers(&self, now: Duration) -> BTreeMap<i32, Vec<usize>> {
+        let mut brokers: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+        for (slot, partition) in self.slots.iter().enumerate() {
+            if let Some(broker) = partition.broker(now) {
+                brokers.entry(broker).or_default().push(slot);
+            }
+        }
+        brokers
     }
-    tracing::warn!(partition = name, next, back_to, "the log was cut back; exactly-once does not hold here");
-    Ok(())
+
+    /// The next request to a broker, if one is due. `share` is how many bytes of this broker may wait for the worker. When
+    /// they do, those of which nothing waits are asked for all the same, for their fair part: what waits may be of splits
+    /// that are paused until these have caught up.
+    fn plan(&mut self, broker: i32, slots: &[usize], held: &[usize], share: usize) -> Option<Plan> {
+        let now = self.now();
+        let link = self.links.entry(broker).or_default();
+        let used: usize = slots.iter().map(|slot| held[*slot]).sum();
+        if link.busy || now < link.not_before {
+            return None;
+        }
+        let fair = (share / slots.len()).max(1);
+        let enough = if used < share { fair } else { 1 };
+        let (paused, mut ready): (Vec<_>, Vec<_>) = slots.iter().copied().partition(|slot| held[*slot] >= enough);
+        // A request that waits for the quiet partitions would keep the busy ones waiting with it.
+        let max_wait = if paused.is_empty() { self.fetch.max_wait } else { Duration::ZERO };
+        if !paused.is_empty() {
+            if now < link.hold_until {
+                return None;
+            }
+            link.hold_until = now + TICK;
+        }
+        self.turn = self.turn.wrapping_add(1);
+        let first = self.turn % ready.len().max(1);
+        ready.rotate_left(first);
+        let bytes = self.fetch.partition_bytes;
+        let parts: Vec<_> = ready.into_iter().filter_map(|slot| self.slots[slot].join(slot, bytes)).collect();
+        let largest = parts.iter().map(|part| part.max_bytes).filter(|needed| *needed > bytes).max();
+        let room = if used < share { share - used } else { fair };
+        let room = i32::try_from(room).unwrap_or(i32::MAX).max(largest.unwrap_or(1));
+        (!parts.is_empty()).then_some(Plan { parts, max_bytes: room, max_wait })
+    }
+
+    // What comes back.
+
+    fn take(&mut self, done: Done) -> Result<()> {
+        match done {
+            Done::Located(located) => {
+                self.locating = false;
+                located.into_iter().try_for_each(|(slot, located)| self.located(slot, located))?;
+            }
+            Done::Fetched(fetched) => self.fetched(fetched)?,
+            Done::Jumped(slot, to) => self.jumped(slot, to)?,
+        }
+        self.queue.set_caught_up(self.slots.iter().all(Partition::is_caught_up));
+        Ok(())
+    }
+
+    fn located(&mut self, slot: usize, located: Located) -> Result<()> {
+        if self.slots[slot].is_finished() {
+            return Ok(());
+        }
+        match located {
+            Located::At(leader) => self.slots[slot].state = State::Ready(Served { leader, replica: None }),
+            Located::Truncated(end) => {
+                truncated(self.settings.on_missing_offset, &self.slots[slot].name(), self.slots[slot].next, end)?;
+                self.jump(slot, end);
+            }
+            Located::Failed(failure) => self.lose(slot, &failure),
+            Located::Refused(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn fetched(&mut self, fetched: Fetched) -> Result<()> {
+        let Fetched { broker, plan, connection, answer } = fetched;
+        let link = self.links.entry(broker).or_default();
+        (link.busy, link.connection) = (false, connection);
+        let mut served: BTreeMap<usize, Served> = BTreeMap::new();
+        for part in &plan.parts {
+            served.extend(self.slots[part.slot].leave().map(|by| (part.slot, by)));
+        }
+        match answer {
+            Ok(response) => {
+                for (slot, data) in plan.sort(response) {
+                    if let Some(by) = served.remove(&slot) {
+                        self.told(slot, by, broker, data)?;
+                    }
+                }
+                let silent = Failure::unanswered(format_args!("Fetch from broker {broker}"));
+                served.into_iter().for_each(|(slot, by)| self.moved(slot, by, broker, &silent));
+            }
+            Err(failure) if failure.is_final() => {
+                return Err(failure.into_error(format_args!("reading {}", self.settings.topics.join(", "))));
+            }
+            Err(failure) => served.into_iter().for_each(|(slot, by)| self.moved(slot, by, broker, &failure)),
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, slot: usize, by: Served, broker: i32, data: PartitionData) -> Result<()> {
+        let doing = format_args!("Fetch of {} from broker {broker}", self.slots[slot].name()).to_string();
+        match told(data, self.fetch.committed, doing) {
+            Told::Read { records, aborted, end } => self.read(slot, broker, records, aborted, end)?,
+            Told::Elsewhere(replica) => {
+                let replica = Some((replica, self.now() + REPLICA));
+                self.slots[slot].state = State::Ready(Served { replica, ..by });
+            }
+            Told::Moved(failure, leader) => {
+                self.moved(slot, by, broker, &failure);
+                self.hint(slot, leader);
+            }
+            // A replica may lag behind: only the leader knows what the log holds.
+            Told::OutOfRange if by.broker(self.now()) != by.leader.broker => {
+                self.slots[slot].state = State::Ready(Served { replica: None, ..by });
+            }
+            Told::OutOfRange => self.look_where_to_jump(slot),
+            Told::Refused(failure) => return Err(failure.into_error("reading")),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, slot: usize, broker: i32, records: Bytes, aborted: Vec<(i64, i64)>, end: i64) -> Result<()> {
+        let scan = scan(records.clone());
+        let now = self.now();
+        let partition = &mut self.slots[slot];
+        partition.end = Some(end);
+        self.queue.set_end(slot, end);
+        if let Some(next) = scan.next.filter(|next| *next > partition.next) {
+            (partition.next, partition.leader_epoch, partition.needs) = (next, scan.leader_epoch, None);
+            partition.health.moved();
+            let (records, leader_epoch) = (records.slice(..scan.bytes), scan.leader_epoch);
+            self.queue.push(Chunk { slot, records, aborted, next, leader_epoch });
+        } else if let Some(needs) = scan.needs {
+            let needs = i32::try_from(needs).unwrap_or(i32::MAX);
+            partition.health.answered(Answer::None(format!("a batch of {needs} bytes does not arrive")), 0, now);
+            partition.needs = Some(needs);
+        } else {
+            partition.health.answered(Answer::End(end), partition.next, now);
+            self.watch_stall(slot, broker, now);
+        }
+        let partition = &self.slots[slot];
+        let bad = scan.malformed.map(|bad| bad.into_error(format_args!("{}@{}", partition.name(), partition.next)));
+        bad.map_or(Ok(()), Err)
+    }
+
+    // Trouble.
+
+    /// The broker says that there is more, and nothing comes: another connection may do better, or another leader.
+    fn watch_stall(&mut self, slot: usize, broker: i32, now: Duration) {
+        let patience = STALLED.min(self.settings.retry_deadline / 4);
+        let partition = &mut self.slots[slot];
+        if partition.health.is_well() {
+            return;
+        }
+        let link = self.links.entry(broker).or_default();
+        link.not_before = now + PAUSE;
+        if partition.health.lasting(now) >= patience && now >= partition.reconnect_at {
+            tracing::warn!(partition = partition.name(), broker, "a fetch has stalled; connecting anew");
+            link.connection = None;
+            partition.reconnect_at = now + patience;
+            if let Some(State::Ready(by)) = Some(partition.state) {
+                self.client.net().doubt(&partition.topic, partition.partition, by.leader);
+                partition.state = State::Lost { suspect: true };
+            }
+        }
+    }
+
+    /// Not served by this broker now: the leader is looked for anew.
+    fn moved(&mut self, slot: usize, by: Served, broker: i32, failure: &Failure) {
+        let partition = &self.slots[slot];
+        self.client.net().doubt(&partition.topic, partition.partition, by.leader);
+        self.links.entry(broker).or_default().not_before = self.now() + PAUSE;
+        self.lose(slot, failure);
+    }
+
+    fn lose(&mut self, slot: usize, failure: &Failure) {
+        let now = self.now();
+        let partition = &mut self.slots[slot];
+        partition.health.answered(Answer::None(failure.message.clone()), partition.next, now);
+        partition.state = State::Lost { suspect: true };
+        partition.not_before = now + PAUSE;
+    }
+
+    /// The broker named the new leader beside its refusal: no need to wait for metadata to learn it.
+    fn hint(&mut self, slot: usize, leader: Option<Leader>) {
+        let partition = &mut self.slots[slot];
+        let taken =
+            leader.is_some_and(|leader| self.client.net().leader_is(&partition.topic, partition.partition, leader));
+        if taken {
+            partition.not_before = Duration::ZERO;
+        }
+    }
+
+    fn look_where_to_jump(&mut self, slot: usize) {
+        let partition = &mut self.slots[slot];
+        partition.state = State::Asked;
+        let (client, settings) = (self.client.clone(), self.settings.clone());
+        let (topic, partition, next) = (partition.topic.clone(), partition.partition, partition.next);
+        self.tasks.spawn(async move {
+            let resolver = Resolver { client: &client, settings: &settings, topic: &topic, partition };
+            Done::Jumped(slot, resolver.where_to_jump(next).await)
+        });
+    }
+
+    fn jumped(&mut self, slot: usize, to: Result<Option<i64>>) -> Result<()> {
+        if self.slots[slot].is_finished() {
+            return Ok(());
+        }
+        match to {
+            Ok(Some(to)) => self.jump(slot, to),
+            Ok(None) => self.lose(slot, &Failure::unanswered("the broker calls an offset out of range that is not")),
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                self.lose(slot, &Failure::unanswered(error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn jump(&mut self, slot: usize, to: i64) {
+        let partition = &mut self.slots[slot];
+        (partition.next, partition.leader_epoch) = (to, None);
+        partition.state = State::Lost { suspect: false };
+        self.queue.push(Chunk::jump(slot, to));
+    }
 }

@@ -1,10 +1,12 @@
-//! From bytes to items.
+//! From bytes to items: what a decoder is, and the two that take the record as it is.
+//!
+//! Decoding happens on the worker's thread, when the record is handed out. Key, value and headers are slices of the
+//! response they came in: a format looks at them and copies only what its item keeps.
 
+use super::RecordRef;
 use crate::record::KafkaRecord;
-use mailer_core::{Error, Result};
-use serde::de::DeserializeOwned;
+use mailer_core::Result;
 use std::fmt;
-use std::marker::PhantomData;
 
 /// Makes an item out of a record. Errors need not say where: the source adds topic, partition and offset.
 pub trait Decode: Clone + Send + Sync + 'static {
@@ -13,6 +15,18 @@ pub trait Decode: Clone + Send + Sync + 'static {
 
     /// Decodes one record.
     fn decode(&self, record: KafkaRecord) -> Result<Self::Item>;
+
+    /// Decodes one record where it lies. The default makes a record of its own first; a decoder that only looks at key or
+    /// value does better without.
+    fn decode_ref(&self, record: &RecordRef<'_>) -> Result<Self::Item> {
+        self.decode(record.to_record()?)
+    }
+
+    /// Event time of an item, in ms since the Unix epoch. `timestamp` is the record's own: the producer's, or the broker's
+    /// append time where the topic has `message.timestamp.type=LogAppendTime`.
+    fn timestamp(&self, timestamp: i64, _item: &Self::Item) -> i64 {
+        timestamp
+    }
 }
 
 /// The record itself.
@@ -24,49 +38,6 @@ impl Decode for Raw {
 
     fn decode(&self, record: KafkaRecord) -> Result<KafkaRecord> {
         Ok(record)
-    }
-}
-
-/// The value as UTF-8 text; a tombstone is an error.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Text;
-
-impl Decode for Text {
-    type Item = String;
-
-    fn decode(&self, record: KafkaRecord) -> Result<String> {
-        let text = std::str::from_utf8(value(&record)?);
-        text.map(str::to_owned).map_err(|e| Error::user_function("the value is not UTF-8 text").caused_by(e))
-    }
-}
-
-/// The value as JSON; a tombstone is an error.
-pub struct Json<T>(PhantomData<fn() -> T>);
-
-impl<T> Default for Json<T> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T> Clone for Json<T> {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl<T> fmt::Debug for Json<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Json")
-    }
-}
-
-impl<T: DeserializeOwned + Send + 'static> Decode for Json<T> {
-    type Item = T;
-
-    fn decode(&self, record: KafkaRecord) -> Result<T> {
-        serde_json::from_slice(value(&record)?)
-            .map_err(|e| Error::user_function("the value is not the expected JSON").caused_by(e))
     }
 }
 
@@ -90,11 +61,4 @@ where
     fn decode(&self, record: KafkaRecord) -> Result<T> {
         (self.0)(record)
     }
-}
-
-fn value(record: &KafkaRecord) -> Result<&[u8]> {
-    record
-        .value
-        .as_deref()
-        .ok_or_else(|| Error::user_function("the value is null (a tombstone); decode with `map` to handle tombstones"))
 }

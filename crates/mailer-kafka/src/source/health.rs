@@ -1,8 +1,7 @@
-//! Whether brokers that say nothing are alive.
+//! Whether a partition that brings nothing is idle or in trouble.
 //!
-//! The client retries a failed fetch for ever and shows it as "no records". So partitions that have been silent are asked
-//! about on the side; silence with an answer is idleness, silence without one is an outage, and silence while the broker
-//! says that there is more is a stalled fetch.
+//! Silence with an answer is idleness, silence without one is an outage, and silence while the broker says that there is
+//! more is a stalled fetch.
 
 use mailer_core::{Error, Result};
 use std::time::Duration;
@@ -14,7 +13,7 @@ pub(crate) struct Health {
     trouble: Option<(Duration, String)>,
 }
 
-/// What the side question brought.
+/// What a request brought that brought no records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The partition ends here.
@@ -51,6 +50,11 @@ impl Health {
             }
             _ => Ok(()),
         }
+    }
+
+    /// For how long it has been in trouble.
+    pub(crate) fn lasting(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.since().unwrap_or(now))
     }
 
     fn since(&self) -> Option<Duration> {

@@ -3,18 +3,18 @@
 use super::discovery::{self, Known};
 use super::fetcher::{Assigned, Fetcher, Order};
 use super::monitor::Monitor;
-use super::queue::{Chunk, Queue};
+use super::queue::Queue;
+use super::request::FetchSettings;
 use super::resolve::Resolver;
-use super::{Decode, OnError, Position, Settings};
-use crate::client::{Client, Reader, ReaderSettings};
-use crate::record::KafkaRecord;
+use super::unpack::Unpacking;
+use super::{Decode, OnError, Position, RecordRef, Settings};
+use crate::client::Client;
 use crate::runtime::Io;
 use mailer_core::{
-    Batch, CheckpointId, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SplitId, StartAt,
-    Timestamp, WorkerContext,
+    Batch, CheckpointId, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SplitId,
+    SplitState, StartAt, Timestamp, WorkerContext,
 };
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -31,23 +31,30 @@ pub struct KafkaReader<D: Decode> {
     slots: Vec<Slot>,
     /// Assigned since the last poll; the fetcher gets them with the next one.
     fresh: Vec<Assigned>,
-    current: Option<Chunk>,
-    skipped: u64,
+    current: Option<Unpacking>,
+    /// Chunks in hand of slots that were paused meanwhile.
+    parked: Vec<Unpacking>,
     monitor: Option<RefCell<Monitor>>,
 }
 
 struct Slot {
     split: SplitId,
-    topic: String,
+    topic: Arc<str>,
     partition: i32,
     position: Position,
     /// Where it ends, in bounded mode.
     end: Option<i64>,
+    /// Its event time is too far ahead of others.
+    paused: bool,
 }
 
 impl Slot {
     fn is_done(&self) -> bool {
         self.end.is_some_and(|end| self.position.offset >= end)
+    }
+
+    fn at(&self, offset: i64, leader_epoch: Option<i32>) -> Position {
+        Position { offset, leader_epoch, topic_id: self.position.topic_id }
     }
 }
 
@@ -56,20 +63,17 @@ impl<D: Decode> KafkaReader<D> {
         io: Arc<Io>,
         client: Arc<Client>,
         settings: Arc<Settings>,
-        reader: ReaderSettings,
+        fetch: FetchSettings,
         decode: D,
         context: &WorkerContext,
     ) -> Result<Self> {
         let (looking, told) = (client.clone(), settings.clone());
-        let (known, reader) = io.wait(async move {
-            let known = Known::look(&looking, &told).await?;
-            Ok((Arc::new(known), connect(&told, &reader).await?))
-        })?;
-        let queue = Arc::new(Queue::new(settings.read_ahead, context.waker.clone()));
+        let known = Arc::new(io.wait(async move { Known::look(&looking, &told).await })?);
+        let queue = Arc::new(Queue::new(context.waker.clone()));
         let (orders, taken) = mpsc::unbounded_channel();
-        let fetcher =
-            Fetcher::new(reader, client.clone(), settings.clone(), queue.clone(), taken, context.clock.clone());
-        io.spawn(fetcher.run());
+        let (clock, fetch) = (context.clock.clone(), Arc::new(fetch));
+        let fetcher = Fetcher::new(client.clone(), settings.clone(), fetch, queue.clone(), clock);
+        io.spawn(fetcher.run(taken));
         if !settings.until_end {
             let waker = context.waker.clone();
             io.spawn(discovery::watch(known.clone(), client.clone(), settings.clone(), queue.clone(), waker));
@@ -88,13 +92,8 @@ impl<D: Decode> KafkaReader<D> {
             slots: Vec::new(),
             fresh: Vec::new(),
             current: None,
-            skipped: 0,
+            parked: Vec::new(),
         })
-    }
-
-    /// Records left out because they did not decode ([`OnError::Skip`]).
-    pub fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     fn order(&self, order: Order) {
@@ -103,58 +102,77 @@ impl<D: Decode> KafkaReader<D> {
         self.queue.notify();
     }
 
-    /// Moves records of one chunk into `out`; returns their bytes.
-    fn drain(&mut self, chunk: &mut Chunk, out: &mut Batch<D::Item>) -> Result<usize> {
+    fn slot(&self, split: &SplitId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.split == *split)
+    }
+
+    /// The next chunk to hand out: the one in hand, then those in hand of slots that may go on, then what was fetched.
+    fn next_chunk(&mut self) -> Option<Unpacking> {
+        let is_paused = |slot: usize| self.slots[slot].paused;
+        match self.current.take() {
+            Some(chunk) if is_paused(chunk.slot) => self.parked.push(chunk),
+            Some(chunk) => return Some(chunk),
+            None => {}
+        }
+        match self.parked.iter().position(|chunk| !is_paused(chunk.slot)) {
+            Some(at) => Some(self.parked.remove(at)),
+            None => self.queue.pop(is_paused).map(Unpacking::new),
+        }
+    }
+
+    /// Moves records of one chunk into `out`. Returns their bytes, and whether the chunk is done.
+    fn drain(&mut self, chunk: &mut Unpacking, out: &mut Batch<D::Item>) -> Result<(usize, bool)> {
+        let Self { slots, settings, decode, .. } = self;
+        let slot = &mut slots[chunk.slot];
         let mut bytes = 0;
-        while out.len() < MAX_BATCH_RECORDS && bytes < MAX_BATCH_BYTES {
-            let Some(record) = chunk.records.next() else { break };
-            let slot = &self.slots[chunk.slot];
-            if let Some(end) = slot.end.filter(|end| record.offset >= *end) {
-                (chunk.records, chunk.next) = (VecDeque::new().into_iter(), end);
-                break;
+        loop {
+            let from = slot.position.offset;
+            let bad = |(offset, malformed): super::unpack::Bad| malformed.into_error(place(slot, offset));
+            let Some(batch) = chunk.batch(from).map_err(bad)? else { return Ok((bytes, true)) };
+            let (leader_epoch, next) = (batch.leader_epoch(), batch.header.next_offset());
+            while let Some(view) = batch.records.next_record() {
+                let view = view.map_err(|malformed| malformed.into_error(place(slot, slot.position.offset)))?;
+                if view.offset < slot.position.offset {
+                    continue; // The position is in the middle of the batch.
+                }
+                if let Some(end) = slot.end.filter(|end| view.offset >= *end) {
+                    chunk.cut(end);
+                    return Ok((bytes, true));
+                }
+                bytes += view.payload_bytes();
+                let next = view.offset + 1;
+                let record = RecordRef { topic: &slot.topic, partition: slot.partition, leader_epoch, view };
+                match decode.decode_ref(&record) {
+                    Ok(value) => {
+                        let timestamp = Timestamp(decode.timestamp(view.timestamp, &value));
+                        out.push(Record { timestamp, value });
+                    }
+                    Err(error) => undecodable(settings, error.context(record.place()))?,
+                }
+                slot.position = slot.at(next, leader_epoch);
+                if out.len() >= MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
+                    return Ok((bytes, false));
+                }
             }
-            bytes += record.bytes();
-            let position = Position {
-                offset: record.offset + 1,
-                leader_epoch: record.leader_epoch,
-                topic_id: slot.position.topic_id,
-            };
-            out.extend(self.item(record)?);
-            self.slots[chunk.slot].position = position;
+            chunk.close_batch();
+            slot.position = slot.at(next.max(slot.position.offset), leader_epoch);
         }
-        Ok(bytes)
-    }
-
-    fn item(&mut self, record: KafkaRecord) -> Result<Option<Record<D::Item>>> {
-        let timestamp = Timestamp(record.timestamp);
-        let (topic, partition, offset) = (record.topic.clone(), record.partition, record.offset);
-        match self.decode.decode(record) {
-            Ok(value) => Ok(Some(Record { timestamp, value })),
-            Err(error) => self.undecodable(error.context(format!("{topic}-{partition}@{offset}"))).map(|()| None),
-        }
-    }
-
-    fn undecodable(&mut self, error: Error) -> Result<()> {
-        if self.settings.on_error == OnError::Fail {
-            return Err(error.context("a record does not decode (`on_error(OnError::Skip)` would leave it out)"));
-        }
-        self.skipped += 1;
-        if self.skipped == 1 {
-            tracing::warn!(%error, "a record was left out; further ones are only counted");
-        }
-        Ok(())
     }
 
     /// The chunk has been handed out: the position moves over what follows its last record.
-    fn finish(&mut self, chunk: Chunk) {
-        self.queue.release(chunk.bytes);
+    fn finish(&mut self, chunk: &Unpacking) {
+        self.queue.release(chunk.slot, chunk.bytes);
         let slot = &mut self.slots[chunk.slot];
         if chunk.next != slot.position.offset {
-            slot.position = Position::at(chunk.next, slot.position.topic_id);
+            slot.position = slot.at(chunk.next, chunk.leader_epoch);
         }
         if slot.is_done() {
             self.order(Order::Finish { slot: chunk.slot });
         }
+    }
+
+    fn is_caught_up(&self) -> bool {
+        self.slots.is_empty() || self.parked.is_empty() && self.queue.is_caught_up()
     }
 
     fn nothing(&self) -> Result<Polled> {
@@ -163,7 +181,7 @@ impl<D: Decode> KafkaReader<D> {
         }
         match self.queue.failure() {
             Some(error) => Err(error),
-            None => Ok(Polled::Nothing { caught_up: self.slots.is_empty() || self.queue.is_caught_up() }),
+            None => Ok(Polled::Nothing { caught_up: self.is_caught_up() }),
         }
     }
 }
@@ -186,8 +204,10 @@ impl<D: Decode> Source for KafkaReader<D> {
             let end = if settings.until_end { Some(resolver.end().await?) } else { None };
             Ok((position, end))
         })?;
-        let slot = Slot { split: split.clone(), topic: topic.clone(), partition, position, end };
-        self.fresh.push(Assigned { topic, partition, offset: position.offset, finished: slot.is_done() });
+        let topic: Arc<str> = topic.into();
+        let slot = Slot { split: split.clone(), topic: topic.clone(), partition, position, end, paused: false };
+        let Position { offset, leader_epoch, topic_id } = position;
+        self.fresh.push(Assigned { topic, partition, topic_id, offset, leader_epoch, finished: slot.is_done() });
         self.slots.push(slot);
         Ok(position)
     }
@@ -198,12 +218,12 @@ impl<D: Decode> Source for KafkaReader<D> {
             self.order(Order::Read(fresh));
         }
         loop {
-            let Some(mut chunk) = self.current.take().or_else(|| self.queue.pop()) else { return self.nothing() };
+            let Some(mut chunk) = self.next_chunk() else { return self.nothing() };
             let slot = chunk.slot;
-            let bytes = self.drain(&mut chunk, out)?;
-            match chunk.records.len() {
-                0 => self.finish(chunk),
-                _ => self.current = Some(chunk),
+            let (bytes, done) = self.drain(&mut chunk, out)?;
+            match done {
+                true => self.finish(&chunk),
+                false => self.current = Some(chunk),
             }
             if !out.is_empty() {
                 return Ok(Polled::Records { split: self.slots[slot].split.clone(), bytes });
@@ -219,6 +239,31 @@ impl<D: Decode> Source for KafkaReader<D> {
             monitor.borrow_mut().noted(&slot.topic, slot.partition, slot.position.offset);
         }
         slot.position
+    }
+
+    fn split_state(&self, split: &SplitId) -> Option<SplitState> {
+        let at = self.slot(split)?;
+        let slot = &self.slots[at];
+        Some(match self.queue.end(at) {
+            _ if slot.is_done() => SplitState::Ended,
+            Some(end) if slot.position.offset >= end => SplitState::CaughtUp,
+            _ => SplitState::Reading,
+        })
+    }
+
+    /// Offsets behind the last record handed out, as far as brokers have told; an offset may be a control record. `None`
+    /// before the first answer.
+    fn lag(&self, split: &SplitId) -> Option<u64> {
+        let slot = self.slot(split)?;
+        let behind = self.queue.end(slot)? - self.slots[slot].position.offset;
+        Some(u64::try_from(behind).unwrap_or(0))
+    }
+
+    fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
+        if let Some(slot) = self.slot(split) {
+            self.slots[slot].paused = paused;
+        }
+        true
     }
 
     fn on_completed(&mut self, _id: CheckpointId) -> Result<()> {
@@ -243,11 +288,21 @@ impl<D: Decode> fmt::Debug for KafkaReader<D> {
     }
 }
 
-/// A reader with connections of its own. A broker answers what comes over one connection in order and holds a fetch that
-/// finds nothing: whatever else this source asks would wait behind it.
-async fn connect(settings: &Settings, reader: &ReaderSettings) -> Result<Reader> {
-    let client = Client::connect(&settings.connection).await?;
-    client.reader(reader).await.map_err(|failure| failure.into_error("making a Kafka reader"))
+fn place(slot: &Slot, offset: i64) -> String {
+    format!("{}-{}@{offset}", slot.topic, slot.partition)
+}
+
+fn undecodable(settings: &Settings, error: Error) -> Result<()> {
+    if settings.on_error == OnError::Fail {
+        return Err(error.context(
+            "a record does not decode (`on_error(OnError::Skip)` would leave it out, `dead_letters` make it an item)",
+        ));
+    }
+    let skipped = settings.skipped.one();
+    if skipped.is_power_of_two() {
+        tracing::warn!(%error, skipped, "a record was left out; the next message comes when their number has doubled");
+    }
+    Ok(())
 }
 
 fn foreign(split: &SplitId, settings: &Settings) -> Error {

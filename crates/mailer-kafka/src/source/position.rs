@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub struct Position {
     /// The next offset.
     pub offset: i64,
-    /// The leader epoch of the record just before; `None` when the last thing before is not a record we saw (a start
-    /// offset, a control record). Reveals a truncated log.
+    /// The leader epoch of the batch just before; `None` when nothing before was read (a start offset). Reveals a truncated
+    /// log.
     pub leader_epoch: Option<i32>,
     /// The topic's id; all zero where the broker tells none. Reveals a topic that was deleted and created again.
     pub topic_id: [u8; 16],

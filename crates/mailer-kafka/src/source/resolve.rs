@@ -165,6 +165,19 @@ fn decide_missing(policy: OnMissingOffset, name: &str, offset: i64, range: Range
     Ok(to)
 }
 
+/// The log has become shorter than what was read from it.
+pub(crate) fn truncated(policy: OnMissingOffset, name: &str, next: i64, back_to: i64) -> Result<()> {
+    if policy == OnMissingOffset::Fail {
+        return Err(Error::refused(format!(
+            "{name}: the partition's log was cut back to offset {back_to} after offset {next} had been reached (an \
+             unclean leader election): records that were read do not exist any more; `on_missing_offset(Earliest)` or \
+             `(Latest)` goes on with what is there"
+        )));
+    }
+    tracing::warn!(partition = name, next, back_to, "the log was cut back; exactly-once does not hold here");
+    Ok(())
+}
+
 pub(crate) fn hex(id: TopicId) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,6 +5,7 @@ use super::recorded::Recorded;
 use crate::client::{Cause, Client, Cluster, Failure, TopicId, Transactions, WriterSettings};
 use crate::connection::Connection;
 use mailer_core::{Error, Result};
+use std::sync::Arc;
 use std::time::Duration;
 
 const MAX_TIMEOUT: &str = "transaction.max.timeout.ms";
@@ -22,7 +23,7 @@ pub(crate) struct Claim {
 
 /// A claimed target.
 pub(crate) struct Claimed {
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     pub(crate) transactions: Transactions,
     /// The identity, complete now.
     pub(crate) recorded: Recorded,
@@ -31,7 +32,7 @@ pub(crate) struct Claimed {
 impl Claim {
     /// Connects anew, checks, fences. After it, nothing of a former owner can still become visible.
     pub(crate) async fn claim(self) -> Result<Claimed> {
-        let client = Client::connect(&self.connection).await?;
+        let client = Arc::new(Client::connect(&self.connection).await?);
         let cluster = client.cluster().await.map_err(|failure| failure.into_error("describing the Kafka cluster"))?;
         check_cluster(&self.recorded, cluster.id.as_deref())?;
         let known = self.recorded.marker_topic_id != TopicId::default();
@@ -53,13 +54,13 @@ impl Claim {
     }
 
     /// InitProducerId until it succeeds: while an earlier transaction is being finished, the coordinator says "not now".
-    async fn fence(&self, client: &Client) -> Result<Transactions> {
+    async fn fence(&self, client: &Arc<Client>) -> Result<Transactions> {
         let id = &self.recorded.transactional_id;
         let limit = self.timeout * 2;
         let mut last = String::from("no answer");
         let claiming = async {
             loop {
-                match client.transactions(id, self.timeout, &self.writer).await {
+                match Transactions::claim(client.clone(), id, self.timeout, &self.writer).await {
                     Ok(transactions) => return Ok(transactions),
                     // Fenced: another claim came at the same moment. Ours follows it; the marker decides who owns.
                     Err(failure) if matches!(failure.cause, Cause::Retriable | Cause::Fenced) => last = failure.message,

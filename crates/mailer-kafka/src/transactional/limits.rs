@@ -22,7 +22,7 @@ const POLICY: &str = "cleanup.policy";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) partitions: u32,
-    max_bytes: usize,
+    pub(crate) max_bytes: usize,
     after: i64,
     before: i64,
     compacted: bool,

@@ -1,7 +1,8 @@
 //! The marker topic: one compacted partition per job, in which every transaction says which checkpoint it published.
 
-use crate::client::{At, Cause, Client, Cluster, Failure, NewTopic, ReaderSettings, Topic};
-use crate::record::{KafkaRecord, OutRecord};
+use super::newest::{Found, newest};
+use crate::client::{At, Cause, Client, Cluster, Failure, NewTopic, Topic};
+use crate::record::OutRecord;
 use crate::topics;
 use mailer_core::{CheckpointId, Error, Marker, Nonce, OwnerEpoch, PublishedId, Result};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,6 @@ const POLICY: &str = "cleanup.policy";
 const VERSION: u32 = 1;
 /// Most jobs find their newest marker among the last so many offsets.
 const RECENT: i64 = 1_024;
-/// One look for marker records. It takes so long when there are only control records and aborted ones.
-const LOOK: Duration = Duration::from_millis(50);
 /// Between two looks for a topic that was just created.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -60,7 +59,7 @@ pub(crate) fn record(transactional_id: &str, marker: &Marker) -> Result<OutRecor
     Ok(OutRecord { partition: Some(0), ..record })
 }
 
-fn parse(topic: &str, record: &KafkaRecord) -> Result<Marker> {
+fn parse(topic: &str, record: &Found) -> Result<Marker> {
     let bytes = record.value.as_deref().ok_or_else(|| unreadable(topic, record, "it was deleted by a tombstone"))?;
     let value: Value = serde_json::from_slice(bytes).map_err(|e| unreadable(topic, record, &e.to_string()))?;
     if value.version != VERSION {
@@ -71,7 +70,7 @@ fn parse(topic: &str, record: &KafkaRecord) -> Result<Marker> {
     Ok(Marker { job: value.job, published, epoch: OwnerEpoch(value.owner_epoch) })
 }
 
-fn unreadable(topic: &str, record: &KafkaRecord, why: &str) -> Error {
+fn unreadable(topic: &str, record: &Found, why: &str) -> Error {
     Error::refused(format!(
         "the marker in {topic} at offset {} cannot be read ({why}), so it is not known what was published; restore it, or \
          start a new lineage under another transactional id",
@@ -88,45 +87,11 @@ pub(crate) async fn last(client: &Client, topic: &str, transactional_id: &str) -
     let low = client.offset((topic, 0), At::Earliest).await.map_err(failed)?.offset;
     let high = client.offset((topic, 0), At::HighWatermark).await.map_err(failed)?.offset;
     let recent = low.max(high - RECENT);
-    let mut newest = newest(client, topic, transactional_id, recent, high).await?;
-    if newest.is_none() && recent > low {
-        newest = self::newest(client, topic, transactional_id, low, recent).await?;
+    let mut found = newest(client, topic, transactional_id, recent, high).await?;
+    if found.is_none() && recent > low {
+        found = newest(client, topic, transactional_id, low, recent).await?;
     }
-    newest.map(|record| parse(topic, &record)).transpose()
-}
-
-/// The newest record of a key in a range of offsets.
-///
-/// Ends when the *position* reaches the end: the last offsets are usually control records, which are never handed out.
-async fn newest(client: &Client, topic: &str, key: &str, from: i64, to: i64) -> Result<Option<KafkaRecord>> {
-    if from >= to {
-        return Ok(None);
-    }
-    let failed = |failure: Failure| failure.into_error(format!("reading the marker in {topic}"));
-    let mut reader = client.reader(&ReaderSettings::default()).await.map_err(failed)?;
-    let mut newest = None;
-    let reading = async {
-        reader.add(topic, 0, from).await?;
-        loop {
-            let records = reader.poll(LOOK).await?;
-            let ours = |record: &KafkaRecord| record.offset < to && record.key.as_deref() == Some(key.as_bytes());
-            newest = records.into_iter().rfind(ours).or(newest.take());
-            if reader.progress().await.iter().any(|progress| progress.next >= to) {
-                return Ok(());
-            }
-        }
-    };
-    let limit = client.request_timeout();
-    let read = tokio::time::timeout(limit, reading).await;
-    reader.close().await;
-    match read {
-        Ok(Ok(())) => Ok(newest),
-        Ok(Err(failure)) => Err(failed(failure)),
-        Err(_) => Err(Error::unavailable(format!(
-            "the marker in {topic} could not be read up to offset {to} within {limit:?}; an open transaction of another \
-             transactional id in this topic would explain it"
-        ))),
-    }
+    found.map(|record| parse(topic, &record)).transpose()
 }
 
 // The topic.
@@ -230,16 +195,7 @@ mod tests {
     use super::*;
 
     fn read(value: Option<&str>) -> Result<Marker> {
-        let record = KafkaRecord {
-            topic: "m".into(),
-            partition: 0,
-            offset: 9,
-            timestamp: 0,
-            key: None,
-            value: value.map(|text| bytes::Bytes::from(text.to_owned())),
-            headers: Vec::new(),
-            leader_epoch: None,
-        };
+        let record = Found { offset: 9, value: value.map(|text| bytes::Bytes::from(text.to_owned())) };
         parse("m", &record)
     }
 

@@ -5,14 +5,15 @@
 
 use super::claim::{Claim, Claimed};
 use super::marker;
-use super::segment::Reading;
+use super::segment;
 use super::transmit::{Stopped, Transmission};
-use crate::client::{Cause, Failure};
+use crate::client::{Cause, Client, Failure};
 use crate::runtime::Io;
 use mailer_core::{BlobStore, Error, Marker, OwnerEpoch, Publisher, RecordedTarget, Result, Segment};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 /// Publishes for all sinks of a job with one transactional id.
@@ -20,7 +21,7 @@ pub(crate) struct KafkaPublisher {
     io: Arc<Io>,
     claim: Claim,
     epoch: OwnerEpoch,
-    claimed: Option<Arc<Claimed>>,
+    claimed: Option<Claimed>,
 }
 
 impl KafkaPublisher {
@@ -28,41 +29,68 @@ impl KafkaPublisher {
         Self { io, claim, epoch, claimed: None }
     }
 
-    fn claimed(&self) -> Result<Arc<Claimed>> {
-        self.claimed.clone().ok_or_else(|| Error::internal("a Kafka target was used before it was opened"))
-    }
-
-    /// Lets go of the producer, on the runtime its tasks live on.
-    fn retire(&mut self) {
-        if let Some(claimed) = self.claimed.take() {
-            self.io.spawn(async move { drop(claimed) });
+    /// Lets go of a producer in the background, on the runtime its tasks live on, which lasts as long as this takes.
+    fn retire(&self, claimed: Option<Claimed>) {
+        if let Some(claimed) = claimed {
+            let io = self.io.clone();
+            self.io.spawn(async move {
+                claimed.transactions.close().await;
+                drop(io);
+            });
         }
     }
 
+    /// Lets go of a producer and waits for it (a few seconds at most): a job that stops now would leave its transaction open,
+    /// and readers would wait for its timeout.
+    fn part_with(&self, claimed: Option<Claimed>) -> Result<()> {
+        let Some(claimed) = claimed else { return Ok(()) };
+        self.io.wait(async move {
+            claimed.transactions.close().await;
+            Ok(())
+        })
+    }
+
+    /// Runs the transaction, and gives the producer back.
     fn transact(
         &self,
-        claimed: Arc<Claimed>,
+        claimed: Claimed,
+        marker: &Marker,
+        segments: &[Segment],
+        blobs: &dyn BlobStore,
+    ) -> (Option<Claimed>, std::result::Result<(), Stopped>) {
+        let total = segments.iter().map(|segment| segment.records).sum();
+        let transmission = Arc::new(Mutex::new(Transmission::new(claimed, total, self.claim.writer.batch())));
+        let outcome = self.fill(&transmission, marker, segments, blobs);
+        let claimed = Arc::into_inner(transmission).map(|transmission| transmission.into_inner().into_claimed());
+        (claimed, outcome)
+    }
+
+    fn fill(
+        &self,
+        transmission: &Arc<Mutex<Transmission>>,
         marker: &Marker,
         segments: &[Segment],
         blobs: &dyn BlobStore,
     ) -> std::result::Result<(), Stopped> {
         let deadline = Instant::now() + self.claim.timeout;
-        let total = segments.iter().map(|segment| segment.records).sum();
-        let mut transmission = self.run(deadline, Transmission::begin(claimed, total, self.claim.writer.clone()))?;
+        let this = transmission.clone();
+        self.run(deadline, async move { this.lock().await.begin() })?;
         for segment in segments {
             // One segment in memory at a time.
             let bytes = blobs.read(&segment.blob)?;
-            let reading = Reading::open(bytes.into()).map_err(|error| error.context(&segment.blob.name))?;
-            transmission = self.run(deadline, transmission.segment(reading))?;
+            let opened = segment::Segment::open(bytes.into(), self.claim.writer.batch());
+            let opened = opened.map_err(|error| error.context(&segment.blob.name))?;
+            let this = transmission.clone();
+            self.run(deadline, async move { this.lock().await.segment(opened).await })?;
         }
-        self.run(deadline, transmission.finish(marker.clone()))
+        let (this, marker) = (transmission.clone(), marker.clone());
+        self.run(deadline, async move { this.lock().await.finish(&marker).await })
     }
 
     /// Runs a part of the transaction, within the time the coordinator gives the whole.
-    fn run<T, F>(&self, deadline: Instant, part: F) -> std::result::Result<T, Stopped>
+    fn run<F>(&self, deadline: Instant, part: F) -> std::result::Result<(), Stopped>
     where
-        T: Send + 'static,
-        F: Future<Output = std::result::Result<T, Stopped>> + Send + 'static,
+        F: Future<Output = std::result::Result<(), Stopped>> + Send + 'static,
     {
         let timeout = self.claim.timeout;
         let done = self.io.wait(async move { Ok(timeout_at(deadline, part).await) })?;
@@ -73,64 +101,76 @@ impl KafkaPublisher {
     }
 
     /// What a stopped transaction means.
-    fn judge(&mut self, claimed: Arc<Claimed>, stopped: Stopped) -> Error {
+    fn judge(&self, client: Arc<Client>, stopped: Stopped) -> Error {
         let (topic, failure) = match stopped {
             Stopped::Ours(error) => return error,
-            Stopped::SmallerBatches(limit) => {
-                self.claim.writer.shrink_batches(limit);
-                return unknown(
-                    &claimed.recorded.transactional_id,
-                    "batches must be smaller; the next attempt makes them so",
-                );
-            }
             Stopped::Cluster { topic, failure } => (topic, failure),
         };
-        let id = claimed.recorded.transactional_id.clone();
+        let id = &self.claim.recorded.transactional_id;
         match failure.cause {
-            Cause::Fenced => self.judge_fenced(claimed, failure),
+            Cause::Fenced => self.judge_fenced(client, failure),
+            // A broker that has not heard of the topic yet says so too; the next transaction asks the cluster first.
+            Cause::Missing if failure.code.is_some() => unknown(id, &failure.message),
             Cause::Poison | Cause::Missing | Cause::Denied | Cause::Setting | Cause::Unsupported => {
-                blocked(&id, &topic, &failure)
+                blocked(id, &topic, &failure)
             }
-            _ => unknown(&id, &failure.message),
+            _ => unknown(id, &failure.message),
         }
     }
 
     /// Fenced by whom? A coordinator also fences a producer whose transaction took too long. Only a marker of a later
     /// owner says that the target is somebody else's; else claiming anew is right, and shows the truth.
-    fn judge_fenced(&self, claimed: Arc<Claimed>, failure: Failure) -> Error {
-        let id = claimed.recorded.transactional_id.clone();
-        match self.io.wait(async move { claimed.last_published().await }) {
+    fn judge_fenced(&self, client: Arc<Client>, failure: Failure) -> Error {
+        let id = &self.claim.recorded.transactional_id;
+        match self.last(client) {
             Ok(Some(marker)) if marker.epoch > self.epoch => Error::fenced(format!(
                 "transactional id \"{id}\" belongs to owner {} of job \"{}\" now; this is owner {}",
                 marker.epoch, marker.job, self.epoch
             )),
-            _ => unknown(&id, &failure.message),
+            _ => unknown(id, &failure.message),
         }
     }
+
+    fn last(&self, client: Arc<Client>) -> Result<Option<Marker>> {
+        let recorded = self.claim.recorded.clone();
+        self.io.wait(async move { marker::last(&client, &recorded.marker_topic, &recorded.transactional_id).await })
+    }
+}
+
+fn not_open() -> Error {
+    Error::internal("a Kafka target was used before it was opened")
 }
 
 impl Publisher for KafkaPublisher {
     fn open(&mut self) -> Result<()> {
-        self.retire();
+        let before = self.claimed.take();
+        self.retire(before);
         let claim = self.claim.clone();
         let claimed = self.io.wait(claim.claim())?;
         self.claim.recorded = claimed.recorded.clone();
-        self.claimed = Some(Arc::new(claimed));
+        self.claimed = Some(claimed);
         Ok(())
     }
 
     fn last_published(&mut self) -> Result<Option<Marker>> {
-        let claimed = self.claimed()?;
-        self.io.wait(async move { claimed.last_published().await })
+        let client = self.claimed.as_ref().map(|claimed| claimed.client.clone()).ok_or_else(not_open)?;
+        self.last(client)
     }
 
     fn publish(&mut self, marker: &Marker, segments: &[Segment], blobs: &dyn BlobStore) -> Result<()> {
-        let claimed = self.claimed()?;
-        self.transact(claimed.clone(), marker, segments, blobs).map_err(|stopped| {
-            let error = self.judge(claimed, stopped);
-            self.retire();
-            error
-        })
+        let claimed = self.claimed.take().ok_or_else(not_open)?;
+        let client = claimed.client.clone();
+        let (claimed, outcome) = self.transact(claimed, marker, segments, blobs);
+        match outcome {
+            Ok(()) => {
+                self.claimed = claimed;
+                Ok(())
+            }
+            Err(stopped) => {
+                self.part_with(claimed)?;
+                Err(self.judge(client, stopped))
+            }
+        }
     }
 
     fn recorded(&self) -> RecordedTarget {
@@ -144,13 +184,8 @@ impl Publisher for KafkaPublisher {
 
 impl Drop for KafkaPublisher {
     fn drop(&mut self) {
-        self.retire();
-    }
-}
-
-impl Claimed {
-    async fn last_published(&self) -> Result<Option<Marker>> {
-        marker::last(&self.client, &self.recorded.marker_topic, &self.recorded.transactional_id).await
+        let claimed = self.claimed.take();
+        self.retire(claimed);
     }
 }
 

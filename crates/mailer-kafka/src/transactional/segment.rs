@@ -1,289 +1,236 @@
-//! A staged segment: records in the order in which they will be published.
+//! A staged segment: record batches as they will be sent, but for the name of the sender.
 //!
 //! ```text
-//! segment = "MLKS" version:u8 topic:text record*
-//! record  = partition:varint timestamp:zigzag key:optional value:optional headers:varint (text optional)*
-//! text    = length:varint bytes           optional = 0 | (length + 1):varint bytes
+//! segment = "MLKS" version:u8=2 topic-length:varint topic part*
+//! part    = partition:u32 length:u32 batch            little-endian; `batch` is a record batch of Kafka's format 2
 //! ```
 //!
-//! Varints are little-endian base 128. The version is frozen: segments of a decided checkpoint are published by whatever
-//! release starts next. Whole-file checksum and length are the blob store's business.
+//! The version is frozen: segments of a decided checkpoint are published by whatever release starts next. Format 1
+//! ([`old_segment`](super::old_segment)) is still read. Length and checksum of the whole file are the blob store's business.
 
+use super::old_segment;
+use crate::batch::{Batches, Malformed, RawBatch, SealedBatch, Settings};
 use crate::encode::Encoded;
-use crate::record::OutRecord;
+use crate::gather::{Gather, Parted};
 use bytes::{Buf, Bytes};
 use mailer_core::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"MLKS";
-const VERSION: u8 = 1;
-/// Bytes are appended to allocations of this size, so that a growing segment is never copied.
-const CHUNK: usize = 256 << 10;
+const VERSION: u8 = 2;
+const OLD: u8 = 1;
 
-/// A segment being written.
+/// The file of some batches, in pieces to be laid end to end: only the heads are new bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    chunks: Vec<Vec<u8>>,
-    bytes: usize,
+    heads: Vec<Vec<u8>>,
+    payloads: Vec<Bytes>,
     records: u64,
 }
 
 impl Draft {
-    /// An empty segment of a topic.
-    pub(crate) fn new(topic: &str) -> Self {
+    pub(crate) fn new(topic: &str, parts: Vec<Parted>) -> Self {
         let mut draft = Self::default();
-        let chunk = draft.room_for(MAGIC.len() + 1 + MAX_VARINT + topic.len());
-        chunk.extend_from_slice(MAGIC);
-        chunk.push(VERSION);
-        put_text(chunk, topic);
-        draft.bytes = chunk_bytes(&draft.chunks);
-        draft
-    }
-
-    /// Appends a record for `partition`.
-    pub(crate) fn push(&mut self, partition: i32, record: &Encoded) {
-        let chunk = self.room_for(encoded_size(record));
-        let before = chunk.len();
-        put_varint(chunk, partition as u64);
-        put_varint(chunk, zigzag(record.timestamp()));
-        put_optional(chunk, record.key());
-        put_optional(chunk, record.value());
-        put_varint(chunk, record.headers().len() as u64);
-        for (name, value) in record.headers() {
-            put_text(chunk, name);
-            put_optional(chunk, value.as_deref());
+        let mut head = MAGIC.to_vec();
+        head.push(VERSION);
+        put_text(&mut head, topic);
+        for Parted { partition, batch } in parts {
+            head.extend_from_slice(&(partition as u32).to_le_bytes());
+            head.extend_from_slice(&(batch.bytes() as u32).to_le_bytes());
+            head.extend_from_slice(batch.head());
+            draft.heads.push(std::mem::take(&mut head));
+            draft.records += u64::from(batch.records());
+            draft.payloads.push(batch.payload().clone());
         }
-        let written = chunk.len() - before;
-        self.bytes += written;
-        self.records += 1;
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        draft
     }
 
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Its bytes, to be laid end to end.
     pub(crate) fn chunks(&self) -> Vec<&[u8]> {
-        self.chunks.iter().map(Vec::as_slice).collect()
-    }
-
-    /// A chunk that takes `bytes` more without growing.
-    fn room_for(&mut self, bytes: usize) -> &mut Vec<u8> {
-        let fits = self.chunks.last().is_some_and(|chunk| chunk.capacity() - chunk.len() >= bytes);
-        if !fits {
-            self.chunks.push(Vec::with_capacity(CHUNK.max(bytes)));
-        }
-        let last = self.chunks.len() - 1;
-        &mut self.chunks[last]
+        let pairs = self.heads.iter().zip(&self.payloads);
+        pairs.flat_map(|(head, payload)| [head.as_slice(), payload.as_ref()]).collect()
     }
 }
 
-fn chunk_bytes(chunks: &[Vec<u8>]) -> usize {
-    chunks.iter().map(Vec::len).sum()
-}
-
-/// A segment being read: an iterator of records whose bytes are slices of the file.
+/// What a segment holds: batches in the order of each partition, as slices of the file.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    topic: String,
-    rest: Bytes,
-    read: u64,
+pub(crate) struct Segment {
+    pub(crate) topic: String,
+    pub(crate) parts: Vec<Parted>,
 }
 
-impl Reading {
-    pub(crate) fn open(mut file: Bytes) -> Result<Self> {
+impl Segment {
+    /// Reads a file; `settings` says how batches are made of what a release before wrote record by record.
+    pub(crate) fn open(mut file: Bytes, settings: Settings) -> Result<Self> {
         if file.len() < MAGIC.len() + 1 || file.split_to(MAGIC.len()) != MAGIC[..] {
             return Err(Error::corrupt("this is not a staged Kafka segment"));
         }
-        match file.get_u8() {
-            VERSION => {}
-            other => {
-                return Err(Error::corrupt(format!(
-                    "this staged Kafka segment has format version {other}; this release reads version {VERSION}"
-                )));
-            }
+        let version = file.get_u8();
+        if version != VERSION && version != OLD {
+            return Err(Error::corrupt(format!(
+                "this staged Kafka segment has format version {version}; this release reads versions {OLD} and {VERSION}"
+            )));
         }
         let topic = text(&mut file).ok_or_else(|| Error::corrupt("a staged Kafka segment ends in its topic"))?;
-        Ok(Self { topic, rest: file, read: 0 })
-    }
-
-    pub(crate) fn topic(&self) -> &str {
-        &self.topic
+        let parts = if version == OLD { gather(file, settings)? } else { parts(file)? };
+        Ok(Self { topic, parts })
     }
 }
 
-impl Iterator for Reading {
-    type Item = Result<OutRecord>;
-
-    fn next(&mut self) -> Option<Result<OutRecord>> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let record = record(&mut self.rest);
-        self.read += 1;
-        Some(record.ok_or_else(|| {
-            self.rest.clear();
-            Error::corrupt(format!("record {} of a staged Kafka segment does not decode", self.read))
-        }))
+fn parts(mut rest: Bytes) -> Result<Vec<Parted>> {
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let part = part(&mut rest);
+        parts.push(part.ok_or_else(|| Error::corrupt(format!("batch {} of a staged Kafka segment", parts.len() + 1)))?);
     }
+    Ok(parts)
 }
 
-fn record(rest: &mut Bytes) -> Option<OutRecord> {
-    let partition = i32::try_from(varint(rest)?).ok()?;
-    let timestamp = unzigzag(varint(rest)?);
-    let (key, value) = (optional(rest)?, optional(rest)?);
-    let count = varint(rest)?;
-    let mut headers = Vec::new();
-    for _ in 0..count {
-        headers.push((text(rest)?, optional(rest)?));
+/// `None`: these bytes were not written by us.
+fn part(rest: &mut Bytes) -> Option<Parted> {
+    let partition = i32::try_from(rest.try_get_u32_le().ok()?).ok()?;
+    let length = rest.try_get_u32_le().ok()? as usize;
+    if length > rest.len() {
+        return None;
     }
-    Some(OutRecord { key, value, timestamp: Some(timestamp), headers, partition: Some(partition) })
+    let mut batches = Batches::new(rest.split_to(length));
+    let batch = batches.next()?.ok()?;
+    batches.next().is_none().then(|| Parted { partition, batch: SealedBatch::stored(batch) })
 }
 
-// The pieces. `None` while reading means: these bytes were not written by us.
-
-const MAX_VARINT: usize = 10;
-
-/// At most this much is written for a record.
-fn encoded_size(record: &Encoded) -> usize {
-    record.bytes() + MAX_VARINT * (5 + 2 * record.headers().len())
+/// Batches out of the records of format 1.
+fn gather(rest: Bytes, settings: Settings) -> Result<Vec<Parted>> {
+    let (mut gather, mut encoded) = (Gather::new(settings), Encoded::default());
+    for record in old_segment::Reading::new(rest) {
+        let record = record?;
+        let (timestamp, partition) = (record.timestamp.unwrap_or_default(), record.partition.unwrap_or_default());
+        encoded.begin(timestamp);
+        encoded.copy(record);
+        gather.push(partition, timestamp, &encoded)?;
+    }
+    gather.close()?;
+    Ok(gather.take_done())
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
+/// Splits a batch that a topic has no room for any more into smaller ones. Its records stay in order.
+pub(crate) fn split(parted: &Parted, settings: Settings) -> Result<Vec<Parted>> {
+    let corrupt = |why: Malformed| Error::corrupt(format!("a staged batch cannot be read: {why}"));
+    let batch =
+        Batches::new(parted.batch.to_bytes()).next().ok_or_else(|| Error::corrupt("a staged batch is empty"))?;
+    let mut records = batch.and_then(RawBatch::records).map_err(corrupt)?;
+    let (mut gather, mut encoded) = (Gather::new(settings), Encoded::default());
+    while let Some(record) = records.next_record() {
+        let record = record.map_err(corrupt)?;
+        encoded.begin(record.timestamp);
+        encoded.take(&record).map_err(corrupt)?;
+        gather.push(parted.partition, record.timestamp, &encoded)?;
     }
-    out.push(value as u8);
+    gather.close()?;
+    Ok(gather.take_done())
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
+    let mut length = text.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
     out.extend_from_slice(text.as_bytes());
 }
 
-fn put_optional(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    match bytes {
-        None => out.push(0),
-        Some(bytes) => {
-            put_varint(out, bytes.len() as u64 + 1);
-            out.extend_from_slice(bytes);
-        }
-    }
-}
-
-fn varint(rest: &mut Bytes) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = rest.first().copied()?;
-        rest.advance(1);
-        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn slice(rest: &mut Bytes, length: u64) -> Option<Bytes> {
-    let length = usize::try_from(length).ok().filter(|length| *length <= rest.len())?;
-    Some(rest.split_to(length))
-}
-
 fn text(rest: &mut Bytes) -> Option<String> {
-    let length = varint(rest)?;
-    String::from_utf8(slice(rest, length)?.to_vec()).ok()
-}
-
-fn optional(rest: &mut Bytes) -> Option<Option<Bytes>> {
-    match varint(rest)? {
-        0 => Some(None),
-        length => slice(rest, length - 1).map(Some),
-    }
-}
-
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
+    let length = old_segment::varint(rest)?;
+    String::from_utf8(old_segment::slice(rest, length)?.to_vec()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Codec;
+    use crate::record::OutRecord;
 
-    fn encoded(record: &OutRecord) -> Encoded {
-        let mut encoded = Encoded::default();
-        encoded.begin(0);
-        encoded.copy(record.clone());
-        encoded
+    const SETTINGS: Settings = Settings { codec: Codec::None, max_bytes: 200 };
+
+    fn encoded(record: OutRecord) -> Encoded {
+        let mut out = Encoded::default();
+        out.begin(300);
+        out.copy(record);
+        out
     }
 
-    fn file(draft: &Draft) -> Bytes {
-        Bytes::from(draft.chunks().concat())
+    fn staged(records: &[(i32, &str)]) -> Vec<Parted> {
+        let mut gather = Gather::new(SETTINGS);
+        for (partition, value) in records {
+            gather.push(*partition, 300, &encoded(OutRecord::value(value.to_string()).with_key("k"))).unwrap();
+        }
+        gather.close().unwrap();
+        gather.take_done()
     }
 
-    fn round_trip(records: &[OutRecord]) -> Vec<OutRecord> {
-        let mut draft = Draft::new("totals");
-        records.iter().for_each(|record| draft.push(record.partition.unwrap(), &encoded(record)));
-        assert_eq!(draft.bytes(), file(&draft).len());
-        let reading = Reading::open(file(&draft)).unwrap();
-        assert_eq!(reading.topic(), "totals");
-        reading.map(Result::unwrap).collect()
+    fn file(parts: Vec<Parted>) -> Bytes {
+        Bytes::from(Draft::new("totals", parts).chunks().concat())
+    }
+
+    /// Partition and value of every record.
+    fn values(segment: &Segment) -> Vec<(i32, String)> {
+        let mut values = Vec::new();
+        for parted in &segment.parts {
+            let batch = Batches::new(parted.batch.to_bytes()).next().unwrap().unwrap();
+            let mut records = batch.records().unwrap();
+            while let Some(record) = records.next_record() {
+                let value = String::from_utf8(record.unwrap().value.unwrap().to_vec()).unwrap();
+                values.push((parted.partition, value));
+            }
+        }
+        values
     }
 
     #[test]
-    fn records_come_back_as_they_went_in() {
-        let at = |timestamp, partition| {
-            move |record: OutRecord| OutRecord { timestamp: Some(timestamp), partition: Some(partition), ..record }
-        };
-        let mut headers = OutRecord::value("v").with_key("").with_header("h", "1").with_header("h", "");
-        headers.headers.push(("null".into(), None));
-        let records = [
-            at(0, 0)(OutRecord::value("")),
-            at(-1, 1)(OutRecord::tombstone("k")),
-            at(i64::MAX, i32::MAX)(headers),
-            at(1_700_000_000_000, 3)(OutRecord::value(vec![b'x'; 300])),
-        ];
-        assert_eq!(round_trip(&records), records);
+    fn batches_come_back_as_they_went_in() {
+        let parts = staged(&[(1, "a"), (0, "b"), (1, "c")]);
+        assert_eq!(Draft::new("totals", parts.clone()).records(), 3);
+        let segment = Segment::open(file(parts), SETTINGS).unwrap();
+        assert_eq!(segment.topic, "totals");
+        let expected = [(0, "b"), (1, "a"), (1, "c")].map(|(partition, value)| (partition, value.to_owned()));
+        assert_eq!(values(&segment), expected);
     }
 
     #[test]
-    fn a_large_segment_spans_chunks_and_a_huge_record_gets_its_own() {
-        let record =
-            |size: usize| OutRecord { timestamp: Some(1), partition: Some(0), ..OutRecord::value(vec![7; size]) };
-        let records: Vec<_> = [1_000, CHUNK * 2, 1_000].map(record).into();
-        assert_eq!(round_trip(&records), records);
+    fn a_segment_of_format_1_becomes_batches() {
+        let bytes = Bytes::from_static(b"MLKS\x01\x01t\x02\xd8\x04\x02k\x02v\x01\x01h\x02x\x02\xd8\x04\x00\x02w\x00");
+        let segment = Segment::open(bytes, SETTINGS).unwrap();
+        assert_eq!((segment.topic.as_str(), segment.parts.len()), ("t", 1));
+        assert_eq!(values(&segment), [(2, "v".to_owned()), (2, "w".to_owned())]);
     }
 
-    /// The bytes of format 1; a release that changes them cannot publish what the one before has decided.
     #[test]
-    fn the_format_stays() {
-        let mut draft = Draft::new("t");
-        let record = OutRecord { timestamp: Some(300), ..OutRecord::value("v").with_key("k").with_header("h", "x") };
-        draft.push(2, &encoded(&record));
-        assert_eq!(file(&draft)[..], b"MLKS\x01\x01t\x02\xd8\x04\x02k\x02v\x01\x01h\x02x"[..]);
+    fn a_batch_that_became_too_large_is_split_in_order() {
+        let large = Settings { max_bytes: 10_000, ..SETTINGS };
+        let mut gather = Gather::new(large);
+        let text = |n: i32| format!("{n:03}-{}", "x".repeat(30));
+        for n in 0..20 {
+            let record = OutRecord::value(text(n)).with_key("k").with_header("h", "1").with_header("h", "2");
+            gather.push(4, 300, &encoded(record)).unwrap();
+        }
+        gather.close().unwrap();
+        let [whole] = gather.take_done().try_into().unwrap();
+        let parts = split(&whole, SETTINGS).unwrap();
+        assert!(parts.len() > 4 && parts.iter().all(|parted| parted.batch.bytes() <= 200));
+        let segment = Segment { topic: "t".into(), parts };
+        assert_eq!(values(&segment), (0..20).map(|n| (4, text(n))).collect::<Vec<_>>());
     }
 
     #[test]
     fn damage_is_an_error_wherever_it_falls() {
-        let mut draft = Draft::new("topic");
-        draft.push(1, &encoded(&OutRecord::value("value").with_key("key").with_header("name", "text")));
-        let whole = file(&draft);
-        let start = MAGIC.len() + 1 + 1 + "topic".len();
-        for cut in start + 1..whole.len() {
-            let mut reading = Reading::open(whole.slice(..cut)).unwrap();
-            assert!(reading.next().unwrap().is_err(), "cut at {cut}");
-            assert!(reading.next().is_none(), "an error ends it");
+        let whole = file(staged(&[(1, "value")]));
+        let start = MAGIC.len() + 1 + 1 + "totals".len();
+        for cut in (0..whole.len()).filter(|cut| *cut != start) {
+            assert!(Segment::open(whole.slice(..cut), SETTINGS).is_err(), "cut at {cut}");
         }
-        for cut in 0..start {
-            assert!(Reading::open(whole.slice(..cut)).is_err(), "cut at {cut}");
-        }
-        assert!(Reading::open(Bytes::from_static(b"MLKS\x02\x01t")).unwrap_err().message().contains("version 2"));
+        let error = Segment::open(Bytes::from_static(b"MLKS\x03\x01t"), SETTINGS).unwrap_err();
+        assert!(error.message().contains("version 3"), "{error}");
     }
 }

@@ -2,8 +2,10 @@
 
 use super::limits::{WatchedLimits, poison};
 use super::segment::Draft;
+use crate::batch::Settings;
 use crate::encode::{Encode, Encoded};
-use crate::partitioner::{Spread, of_key};
+use crate::gather::{Gather, Parted};
+use crate::partitioner::{self, Spread};
 use crate::runtime::Io;
 use mailer_core::{Batch, BlobStore, CheckpointId, Result, SealJob, Segment, Stager, StagerContext};
 use std::fmt;
@@ -21,44 +23,52 @@ pub struct KafkaStager<T, E> {
     scratch: Encoded,
     limits: Arc<WatchedLimits>,
     spread: Spread,
-    full: Vec<Draft>,
-    open: Draft,
+    settings: Settings,
+    full: Vec<Gathered>,
+    open: Gather,
     sequence: u64,
     /// Keeps the task alive that reads the limits again.
     _io: Arc<Io>,
     item: PhantomData<fn(T)>,
 }
 
+/// The batches of one segment to be.
+struct Gathered {
+    parts: Vec<Parted>,
+    bytes: usize,
+}
+
 impl<T, E> KafkaStager<T, E> {
     pub(crate) fn new(
         context: StagerContext,
-        topic: String,
+        (topic, settings): (String, Settings),
         encode: E,
         limits: Arc<WatchedLimits>,
         io: Arc<Io>,
     ) -> Self {
-        let spread = Spread::new(context.worker.worker);
-        let open = Draft::new(&topic);
-        let (scratch, full) = (Encoded::default(), Vec::new());
-        Self { context, topic, encode, scratch, limits, spread, full, open, sequence: 0, _io: io, item: PhantomData }
+        Self {
+            spread: Spread::new(context.worker.worker),
+            open: Gather::new(within(settings, &limits)),
+            scratch: Encoded::default(),
+            full: Vec::new(),
+            sequence: 0,
+            context,
+            topic,
+            settings,
+            encode,
+            limits,
+            _io: io,
+            item: PhantomData,
+        }
     }
 
-    fn close_segment(&mut self) {
+    fn close_segment(&mut self) -> Result<()> {
         if self.open.records() > 0 {
-            self.full.push(std::mem::replace(&mut self.open, Draft::new(&self.topic)));
+            let mut open = std::mem::replace(&mut self.open, Gather::new(within(self.settings, &self.limits)));
+            open.close()?;
+            self.full.push(Gathered { bytes: open.bytes(), parts: open.take_done() });
         }
-    }
-
-    /// The partition, decided now so that a replay of the publish writes the same again.
-    fn partition(&mut self, partitions: u32) -> Result<i32> {
-        match (self.scratch.partition(), self.scratch.key()) {
-            (Some(partition), _) if (0..i64::from(partitions)).contains(&i64::from(partition)) => Ok(partition),
-            (Some(partition), _) => {
-                Err(poison(&self.topic, &format!("it names partition {partition}, and there are {partitions}")))
-            }
-            (None, Some(key)) => Ok(of_key(key, partitions)),
-            (None, None) => Ok(self.spread.next(self.scratch.bytes(), partitions)),
-        }
+        Ok(())
     }
 }
 
@@ -70,31 +80,36 @@ impl<T: Send + 'static, E: Encode<T>> Stager<T> for KafkaStager<T, E> {
             self.scratch.begin(record.timestamp.0);
             self.encode.encode(&record, &mut self.scratch)?;
             limits.check(&self.scratch, now).map_err(|why| poison(&self.topic, &why))?;
-            let partition = self.partition(limits.partitions)?;
-            self.open.push(partition, &self.scratch);
+            // Decided now, so that a replay of the publish writes the same again.
+            let partition = partitioner::choose(&self.scratch, limits.partitions, &mut self.spread);
+            let partition = partition.map_err(|why| poison(&self.topic, &why))?;
+            // A record without a time gets the one at which it is staged.
+            let timestamp = Some(self.scratch.timestamp()).filter(|timestamp| *timestamp >= 0).unwrap_or(now.0);
+            self.open.push(partition, timestamp, &self.scratch)?;
         }
-        if self.open.bytes() >= SEGMENT {
-            self.close_segment();
-        }
-        Ok(())
+        if self.open.bytes() >= SEGMENT { self.close_segment() } else { Ok(()) }
     }
 
     fn seal(&mut self, _id: CheckpointId) -> Result<SealJob> {
-        self.close_segment();
-        let drafts = std::mem::take(&mut self.full);
+        self.close_segment()?;
+        let full = std::mem::take(&mut self.full);
         let first = self.sequence;
-        self.sequence += drafts.len() as u64;
-        let context = self.context.clone();
+        self.sequence += full.len() as u64;
+        let (context, topic) = (self.context.clone(), self.topic.clone());
         Ok(Box::new(move || {
-            let numbered = (first..).zip(drafts);
-            numbered.map(|(sequence, draft)| write(&context, sequence, &draft)).collect()
+            let numbered = (first..).zip(full);
+            numbered.map(|(sequence, full)| write(&context, sequence, &Draft::new(&topic, full.parts))).collect()
         }))
     }
 
     fn staged_bytes(&self) -> usize {
-        let open = if self.open.records() > 0 { self.open.bytes() } else { 0 };
-        self.full.iter().map(Draft::bytes).sum::<usize>() + open
+        self.full.iter().map(|full| full.bytes).sum::<usize>() + self.open.bytes()
     }
+}
+
+/// No batch is larger than the topic takes now.
+fn within(settings: Settings, limits: &WatchedLimits) -> Settings {
+    Settings { max_bytes: settings.max_bytes.min(limits.now().max_bytes), ..settings }
 }
 
 fn write(context: &StagerContext, sequence: u64, draft: &Draft) -> Result<Segment> {

@@ -1,25 +1,22 @@
-//! One transaction: records in, marker in, commit.
+//! One transaction: batches in, marker in, commit.
 
 use super::claim::Claimed;
-use super::segment::Reading;
+use super::segment::{self, Segment};
 use super::{limits, marker};
-use crate::client::{Cause, Delivery, Failure, WriterSettings};
-use crate::record::OutRecord;
-use mailer_core::{Error, Marker};
-use std::collections::{HashMap, VecDeque};
+use crate::batch::Settings;
+use crate::client::{Cause, Failure, OnSent};
+use crate::encode::Encoded;
+use crate::gather::{Gather, Parted};
+use mailer_core::{Clock, Error, Marker, Result, SystemClock};
+use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Records whose acknowledgement is not awaited yet.
-const UNAWAITED: usize = 16_384;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Why a transaction did not happen, or may not have happened.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     /// Said by the cluster; `topic` is what was written when it was said.
     Cluster { topic: String, failure: Failure },
-    /// A topic takes only batches up to so many bytes. The client splits no batch in a transaction: the next producer
-    /// must make smaller ones.
-    SmallerBatches(usize),
     /// Found by us.
     Ours(Error),
 }
@@ -30,112 +27,114 @@ impl From<Error> for Stopped {
     }
 }
 
+/// What a topic is now.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    partitions: i32,
+    max_bytes: usize,
+}
+
 /// A transaction being filled.
 pub(crate) struct Transmission {
-    claimed: Arc<Claimed>,
-    on_the_way: VecDeque<(String, Delivery)>,
-    partitions: HashMap<String, i32>,
-    writer: WriterSettings,
-    sent: u64,
-    /// The count at which the crash test strikes.
-    half: u64,
+    claimed: Claimed,
+    topics: HashMap<String, Room>,
+    batch: Settings,
+    on_sent: OnSent,
 }
 
 impl Transmission {
-    /// Begins a transaction of `total` records.
-    pub(crate) async fn begin(claimed: Arc<Claimed>, total: u64, writer: WriterSettings) -> Result<Self, Stopped> {
-        claimed.transactions.begin().map_err(|failure| at("", failure))?;
-        fail::fail_point!("publish-begin");
-        let (on_the_way, partitions) = (VecDeque::new(), HashMap::new());
-        Ok(Self { claimed, on_the_way, partitions, writer, sent: 0, half: total / 2 })
+    /// A transaction of `total` records.
+    pub(crate) fn new(claimed: Claimed, total: u64, batch: Settings) -> Self {
+        Self { claimed, topics: HashMap::new(), batch, on_sent: strike_at(total / 2) }
     }
 
-    /// Sends all records of a segment, in order.
-    pub(crate) async fn segment(mut self, segment: Reading) -> Result<Self, Stopped> {
-        let topic = segment.topic().to_owned();
-        let partitions = self.partitions_of(&topic).await?;
-        for record in segment {
-            let record = record?;
-            if record.partition.is_none_or(|partition| partition >= partitions) {
-                return Err(shrunk(&topic, partitions).into());
-            }
-            self.send(&topic, record).await?;
-            self.sent += 1;
-            if self.sent == self.half {
-                fail::fail_point!("publish-mid-produce");
+    pub(crate) fn begin(&mut self) -> std::result::Result<(), Stopped> {
+        self.claimed.transactions.begin().map_err(|failure| at("", failure))?;
+        fail::fail_point!("publish-begin");
+        Ok(())
+    }
+
+    /// Sends all batches of a segment, in the order of each partition, and waits until they are acknowledged.
+    pub(crate) async fn segment(&mut self, segment: Segment) -> std::result::Result<(), Stopped> {
+        let Segment { topic, parts } = segment;
+        let room = self.room(&topic).await?;
+        if parts.iter().any(|parted| parted.partition >= room.partitions) {
+            return Err(shrunk(&topic, room.partitions).into());
+        }
+        let parts = self.fit(parts, room.max_bytes)?;
+        let sent = self.claimed.transactions.write(&topic, parts, self.on_sent.clone()).await;
+        sent.map_err(|failure| at(&topic, failure))
+    }
+
+    /// Batches that were staged while the topic took larger ones are split.
+    fn fit(&self, parts: Vec<Parted>, max_bytes: usize) -> Result<Vec<Parted>> {
+        if parts.iter().all(|parted| parted.batch.bytes() <= max_bytes) {
+            return Ok(parts);
+        }
+        let smaller = Settings { max_bytes: self.batch.max_bytes.min(max_bytes), ..self.batch };
+        let mut fitting = Vec::new();
+        for parted in parts {
+            match parted.batch.bytes() <= max_bytes {
+                true => fitting.push(parted),
+                false => fitting.extend(segment::split(&parted, smaller)?),
             }
         }
-        Ok(self)
+        Ok(fitting)
     }
 
     /// Adds the marker and commits.
-    pub(crate) async fn finish(mut self, marker: Marker) -> Result<(), Stopped> {
-        let claimed = self.claimed.clone();
-        let topic = &claimed.recorded.marker_topic;
-        self.send(topic, marker::record(&claimed.recorded.transactional_id, &marker)?).await?;
-        claimed.transactions.flush().await.map_err(|failure| at(topic, failure))?;
-        while !self.on_the_way.is_empty() {
-            self.await_oldest().await?;
-        }
+    pub(crate) async fn finish(&mut self, marker: &Marker) -> std::result::Result<(), Stopped> {
+        let recorded = self.claimed.recorded.clone();
+        let topic = &recorded.marker_topic;
+        let parts = self.marker(&recorded.transactional_id, marker)?;
+        let transactions = &mut self.claimed.transactions;
+        transactions.write(topic, parts, Arc::new(|_| ())).await.map_err(|failure| at(topic, failure))?;
         fail::fail_point!("publish-before-commit");
-        let committed = claimed.transactions.commit(|| fail::fail_point!("publish-commit-sent")).await;
+        let committed = transactions.commit(|| fail::fail_point!("publish-commit-sent")).await;
         committed.map_err(|failure| at(topic, failure))?;
         fail::fail_point!("publish-after-commit");
         Ok(())
     }
 
-    async fn send(&mut self, topic: &str, record: OutRecord) -> Result<(), Stopped> {
-        match self.claimed.transactions.send(topic, record).await {
-            Ok(delivery) => self.on_the_way.push_back((topic.to_owned(), delivery)),
-            Err(failure) => return Err(self.reason(topic, failure).await),
-        }
-        if self.on_the_way.len() > UNAWAITED {
-            self.await_oldest().await?;
-        }
-        Ok(())
+    fn marker(&self, id: &str, marker: &Marker) -> Result<Vec<Parted>> {
+        let (mut gather, mut encoded) = (Gather::new(self.batch), Encoded::default());
+        encoded.begin(SystemClock::default().wall().0);
+        encoded.copy(marker::record(id, marker)?);
+        gather.push(0, encoded.timestamp(), &encoded)?;
+        gather.close()?;
+        Ok(gather.take_done())
     }
 
-    async fn await_oldest(&mut self) -> Result<(), Stopped> {
-        let Some((topic, delivery)) = self.on_the_way.pop_front() else { return Ok(()) };
-        delivery.done().await.map_err(|failure| at(&topic, failure))
-    }
-
-    /// A record is refused when an earlier one failed: that one's failure is the reason.
-    async fn reason(&mut self, topic: &str, refused: Failure) -> Stopped {
-        if refused.cause == Cause::Other {
-            while !self.on_the_way.is_empty() {
-                if let Err(stopped) = self.await_oldest().await {
-                    return stopped;
-                }
-            }
-        }
-        at(topic, refused)
-    }
-
-    /// Partitions may have been added since the producer last looked.
-    async fn learn(&self, topic: &str, partitions: usize) -> Result<(), Failure> {
-        match self.claimed.transactions.known_partitions(topic).await? < partitions {
-            true => self.claimed.client.refresh().await,
-            false => Ok(()),
-        }
+    /// The producer, for the next transaction or to be given up.
+    pub(crate) fn into_claimed(self) -> Claimed {
+        self.claimed
     }
 
     /// Looked up once in a transaction: a topic that is gone would otherwise be waited for.
-    async fn partitions_of(&mut self, topic: &str) -> Result<i32, Stopped> {
-        if let Some(partitions) = self.partitions.get(topic) {
-            return Ok(*partitions);
+    async fn room(&mut self, topic: &str) -> std::result::Result<Room, Stopped> {
+        if let Some(room) = self.topics.get(topic) {
+            return Ok(*room);
         }
-        let found = self.claimed.client.topic(topic).await.map_err(|failure| at(topic, failure))?;
+        let client = &self.claimed.client;
+        let found = client.topic(topic).await.map_err(|failure| at(topic, failure))?;
         let found = found.ok_or_else(|| at(topic, Failure::new(Cause::Missing, "the topic is not in the cluster")))?;
-        let limit = limits::max_bytes(&self.claimed.client, topic).await.map_err(|failure| at(topic, failure))?;
-        if let Some(limit) = limit.filter(|limit| self.writer.shrink_batches(*limit)) {
-            return Err(Stopped::SmallerBatches(limit));
-        }
-        self.learn(topic, found.partitions.len()).await.map_err(|failure| at(topic, failure))?;
+        let max_bytes = limits::max_bytes(client, topic).await.map_err(|failure| at(topic, failure))?;
         let partitions = i32::try_from(found.partitions.len()).unwrap_or(i32::MAX);
-        self.partitions.insert(topic.to_owned(), partitions);
-        Ok(partitions)
+        let room = Room { partitions, max_bytes: max_bytes.unwrap_or(usize::MAX) };
+        self.topics.insert(topic.to_owned(), room);
+        Ok(room)
     }
+}
+
+/// The crash test strikes when half of the records have left.
+fn strike_at(half: u64) -> OnSent {
+    let sent = AtomicU64::new(0);
+    Arc::new(move |records| {
+        let before = sent.fetch_add(records, Relaxed);
+        if before < half.max(1) && before + records >= half {
+            fail::fail_point!("publish-mid-produce");
+        }
+    })
 }
 
 fn at(topic: &str, failure: Failure) -> Stopped {

@@ -3,12 +3,12 @@
 use super::Cluster;
 use super::host::{MemoryBlobs, context};
 use super::sinks::batch;
-use super::sources::{committed, read_all};
+use super::sources::{committed, read_all, start};
 use mailer_core::{
     CheckpointId, ErrorKind, ExactlyOnceSink, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, Result, Segment,
     Stager, StagerContext,
 };
-use mailer_kafka::{Encode, KafkaStager, OutRecord, TransactionalKafkaSink};
+use mailer_kafka::{DeadLetter, Encode, KafkaSource, KafkaStager, OutRecord, TransactionalKafkaSink};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -293,7 +293,90 @@ pub fn sinks_and_sources_agree_on_keys_and_headers(cluster: &Cluster) {
     let segments = stage(&mut job.stager("sink", &custom).unwrap(), [0]);
     job.publish(1, &segments).unwrap();
     let raw = mailer_kafka::KafkaSource::new(&cluster.bootstrap, &topic);
-    let record = super::sources::start(&raw).unwrap().take(1).unwrap().remove(0);
+    let record = start(&raw).unwrap().take(1).unwrap().remove(0);
     assert_eq!((record.key, record.value, record.headers), (expected.key, expected.value, expected.headers));
     assert_eq!(record.timestamp, 1_000, "event time");
+}
+
+/// What a job with a dead-letter topic does: one source, two sinks with one transactional id, one transaction.
+pub fn dead_letters_are_published_with_the_output(cluster: &Cluster) {
+    let (input, output, dead) = (cluster.topic("orders", 1), cluster.topic("out", 1), cluster.topic("dead", 1));
+    cluster.write(&input, 0, ["1", "two", "3"]);
+    let source = KafkaSource::new(&cluster.bootstrap, &input).json::<u32>().dead_letters().until_end();
+    let (good, bad): (Vec<_>, Vec<_>) = start(&source).unwrap().rest().unwrap().into_iter().partition(Result::is_ok);
+    let id = cluster.unique("out");
+    let sink = |topic: &str| TransactionalKafkaSink::new(&cluster.bootstrap, topic, &id);
+    let (numbers, letters) = (sink(&output).json(), sink(&dead).dead_letters());
+    assert_eq!(ExactlyOnceSink::<u32>::target(&numbers, "job"), ExactlyOnceSink::<DeadLetter>::target(&letters, "job"));
+    let mut job = Job::open::<u32, _>(&cluster.unique("job"), 1, &numbers);
+    let mut segments = stage(&mut job.stager("out", &numbers).unwrap(), good.into_iter().flatten());
+    segments.extend(stage(&mut job.stager("dead", &letters).unwrap(), bad.into_iter().filter_map(Result::err)));
+    assert_eq!((read_all(cluster, &output), read_all(cluster, &dead)), (Vec::new(), Vec::new()), "staged");
+    job.publish(1, &segments).unwrap();
+
+    assert_eq!(committed(cluster, &output, 2), ["1", "3"]);
+    let raw = KafkaSource::new(&cluster.bootstrap, &dead);
+    let letter = start(&raw).unwrap().take(1).unwrap().remove(0);
+    assert_eq!((letter.value.as_deref(), letter.timestamp), (Some(&b"two"[..]), 2), "as it was");
+    let headers: Vec<_> = letter.headers.into_iter().map(|(name, value)| (name, value.unwrap())).collect();
+    let expected = [
+        ("mailer.dead-letter.topic", input.as_str()),
+        ("mailer.dead-letter.partition", "0"),
+        ("mailer.dead-letter.offset", "1"),
+        ("mailer.dead-letter.timestamp", "2"),
+    ];
+    assert_eq!(headers[..4], expected.map(|(name, value)| (name.to_owned(), value.to_owned().into())));
+    let (name, error) = &headers[4];
+    assert_eq!(name, "mailer.dead-letter.error");
+    assert!(std::str::from_utf8(error).unwrap().contains("not the expected JSON"), "{error:?}");
+}
+
+/// Publishes items as one checkpoint of a new job.
+fn publish<T: Send + 'static, E: Encode<T>>(
+    cluster: &Cluster,
+    sink: &TransactionalKafkaSink<E>,
+    items: impl IntoIterator<Item = T>,
+) {
+    let mut job = Job::open::<T, _>(&cluster.unique("job"), 1, sink);
+    let segments = stage(&mut job.stager("sink", sink).unwrap(), items);
+    job.publish(1, &segments).unwrap();
+}
+
+fn new_sink(cluster: &Cluster, topic: &str) -> TransactionalKafkaSink {
+    TransactionalKafkaSink::new(&cluster.bootstrap, topic, cluster.unique("out"))
+}
+
+/// The changelog of a table: null stays null on either side.
+pub fn pairs_come_back(cluster: &Cluster) {
+    let topic = cluster.topic("table", 1);
+    let changes = [(Some("a".to_owned()), Some(7)), (Some("a".to_owned()), None::<i64>), (None, Some(8))];
+    publish(cluster, &new_sink(cluster, &topic).json().pairs(mailer_kafka::AsBytes), changes.clone());
+    let values = KafkaSource::new(&cluster.bootstrap, &topic).json::<i64>();
+    let table = values.clone().or_null().with_key(mailer_kafka::Text);
+    assert_eq!(start(&table).unwrap().take(3).unwrap(), changes);
+    let error = start(&values).unwrap().take(3).unwrap_err();
+    assert!(error.message().contains(&format!("{topic}-0@1")) && error.message().contains("`or_null`"), "{error}");
+}
+
+pub fn protobuf_comes_back_with_a_time_of_its_own(cluster: &Cluster) {
+    let topic = cluster.topic("messages", 1);
+    let messages = [Number { a: 150 }, Number { a: -1 }];
+    publish(cluster, &new_sink(cluster, &topic).protobuf(), messages.clone());
+    let source = KafkaSource::new(&cluster.bootstrap, &topic);
+    assert_eq!(
+        start(&source.clone().bytes()).unwrap().take(1).unwrap()[0],
+        &[8, 0x96, 1][..],
+        "protobuf's own example"
+    );
+    let numbers = source.protobuf::<Number>();
+    assert_eq!(start(&numbers).unwrap().take(2).unwrap(), messages);
+    let mut timed = start(&numbers.timestamp(|number| i64::from(number.a) * 2)).unwrap();
+    let times: Vec<_> = timed.next().unwrap().unwrap().1.iter().map(|record| record.timestamp.0).collect();
+    assert_eq!(times, [300, -2]);
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Number {
+    #[prost(int32, tag = "1")]
+    a: i32,
 }

@@ -77,3 +77,15 @@ pub fn a_refused_record_is_an_error_of_the_flush(cluster: &Cluster) {
     assert_eq!(error.kind(), ErrorKind::UserFunction, "{error:?}");
     assert!(sink.write(&mut batch(["y".to_owned()])).is_err());
 }
+
+/// A topic that takes only small batches gets small batches.
+pub fn batches_fit_the_topic(cluster: &Cluster) {
+    let topic = cluster.topic_with(&cluster.unique("tiny"), 1, &[("max.message.bytes", "2000")]);
+    let factory = KafkaSink::new(&cluster.bootstrap, &topic).bytes();
+    let (context, bell) = context("sink", 0);
+    let mut sink = factory.build(&context).unwrap();
+    let numbers = || (0..1_000).map(|n| n.to_string());
+    write_all(&mut sink, &bell, batch(numbers())).unwrap();
+    flush::<String, _>(&mut sink).unwrap();
+    assert_eq!(read_all(cluster, &topic), numbers().collect::<Vec<_>>());
+}

@@ -2,11 +2,11 @@
 
 use super::Cluster;
 use super::host::{Reading, context, until};
-use mailer_core::{ErrorKind, Source, SourceFactory, StartAt};
-use mailer_kafka::{Decode, KafkaReader, KafkaSource, OnError, OnMissingOffset, Start, Text};
+use mailer_core::{Batch, ErrorKind, Polled, Source, SourceFactory, StartAt};
+use mailer_kafka::{Decode, KafkaReader, KafkaSource, OnError, OnMissingOffset, Start, Text, Value};
 use std::time::Duration;
 
-pub fn source(cluster: &Cluster, topic: &str) -> KafkaSource<Text> {
+pub fn source(cluster: &Cluster, topic: &str) -> KafkaSource<Value<Text>> {
     KafkaSource::new(&cluster.bootstrap, topic).request_timeout(Duration::from_secs(10)).string()
 }
 
@@ -212,9 +212,11 @@ pub fn undecodable_records_fail_or_are_skipped(cluster: &Cluster) {
     let error = start(&json).unwrap().rest().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UserFunction);
     assert!(error.message().contains(&format!("{topic}-0@1")), "{error}");
-    let mut reading = start(&json.on_error(OnError::Skip)).unwrap();
-    assert_eq!(reading.rest().unwrap(), [1, 3]);
-    assert_eq!(reading.source.skipped(), 1);
+    let skipping = json.on_error(OnError::Skip);
+    assert_eq!(start(&skipping).unwrap().rest().unwrap(), [1, 3]);
+    assert_eq!(skipping.skipped().count(), 1);
+    start(&skipping).unwrap().rest().unwrap();
+    assert_eq!(skipping.skipped().count(), 2, "a restart counts on");
 }
 
 /// A budget far below the topic: fetching stops and goes on, and nothing is lost.
@@ -226,4 +228,23 @@ pub fn a_small_read_ahead_is_enough(cluster: &Cluster) {
     let mut reading = start(&small).unwrap();
     let first = reading.next().unwrap().unwrap().1.len();
     assert_eq!(first + reading.rest().unwrap().len(), 2_000);
+}
+
+/// What is read ahead of paused splits stays in the budget; the split they wait for must come all the same.
+pub fn a_paused_split_starves_no_other(cluster: &Cluster) {
+    let topic = cluster.topic("orders", 3);
+    let value = "x".repeat(1_000);
+    (0..2).for_each(|ahead| cluster.write(&topic, ahead, (0..100).map(|_| value.clone())));
+    let small = source(cluster, &topic).read_ahead_bytes(20_000).max_partition_fetch_bytes(20_000);
+    let mut reading = start(&small).unwrap();
+    let splits = reading.splits.clone();
+    splits[..2].iter().for_each(|split| assert!(reading.source.pause(split, true)));
+    until("both are read ahead", || {
+        assert!(matches!(reading.source.poll(&mut Batch::new()).unwrap(), Polled::Nothing { .. }));
+        splits[..2].iter().all(|split| reading.source.lag(split).is_some())
+    });
+    cluster.write(&topic, 2, ["late"]);
+    assert_eq!(reading.take(1).unwrap(), ["late"]);
+    splits[..2].iter().for_each(|split| assert!(reading.source.pause(split, false)));
+    assert_eq!(reading.take(200).unwrap().len(), 200);
 }

@@ -7,7 +7,7 @@
 //! out: sink "out" exactly-once
 //! orders -hash-> totals -> out
 //! ```
-//! Arrows: `->` forward, `-hash->`, `-rebalance->`. Empty lines and `#` are skipped; `\n` in a name is a line feed.
+//! Arrows: `->` forward, `-hash->`, `-rebalance->`, `-broadcast->`. Empty lines and `#` are skipped; `\n` in a name is a line feed.
 
 use mailer_planner::{Defaults, Delivery, Link, LogicalPlan, Node, NodeKind, OperatorInfo, Routing};
 
@@ -55,7 +55,9 @@ fn node(text: &str) -> Node {
     }
     let quoted = quoted(rest);
     let kind = match kind {
-        "source" => NodeKind::Source { replayable: !rest.contains("not-replayable") },
+        "source" => {
+            NodeKind::Source { replayable: !rest.contains("not-replayable"), watermarks: rest.contains("watermarks") }
+        }
         _ if rest.contains("exactly-once") => NodeKind::Sink { delivery: Delivery::ExactlyOnce },
         _ => NodeKind::Sink { delivery: Delivery::AtLeastOnce },
     };
@@ -64,7 +66,15 @@ fn node(text: &str) -> Node {
 
 fn operator(text: &str) -> OperatorInfo {
     let kind: &'static str = text.split(' ').next().unwrap().to_string().leak();
-    OperatorInfo { kind, name: quoted(text).into_iter().next(), stateful: text.ends_with(" state") }
+    let name = quoted(text).into_iter().next();
+    let has = |word: &str| text.split(' ').any(|other| other == word);
+    OperatorInfo {
+        kind,
+        name,
+        stateful: has("state") || has("unkeyed"),
+        keyed: has("state"),
+        event_time: has("event-time"),
+    }
 }
 
 fn quoted(text: &str) -> Vec<String> {
@@ -74,7 +84,7 @@ fn quoted(text: &str) -> Vec<String> {
 fn links(line: &str, ids: &[String]) -> Vec<Link> {
     let place = |id: &str| ids.iter().position(|known| known == id).unwrap_or_else(|| panic!("no node {id}"));
     let words: Vec<_> = line.split_whitespace().collect();
-    let link = |three: &[&str]| Link { from: place(three[0]), to: place(three[2]), routing: routing(three[1]) };
+    let link = |three: &[&str]| Link::new(place(three[0]), place(three[2]), routing(three[1]));
     words.windows(3).step_by(2).map(link).collect()
 }
 
@@ -83,6 +93,7 @@ fn routing(arrow: &str) -> Routing {
         "->" => Routing::Forward,
         "-hash->" => Routing::Hash,
         "-rebalance->" => Routing::Rebalance,
+        "-broadcast->" => Routing::Broadcast,
         _ => panic!("what is {arrow:?}?"),
     }
 }

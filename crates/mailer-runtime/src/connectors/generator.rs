@@ -86,6 +86,7 @@ where
             made: 0,
             clock: context.clock.clone(),
             began: None,
+            paused: false,
         })
     }
 
@@ -107,6 +108,7 @@ pub struct GeneratorReader<F> {
     clock: Arc<dyn Clock>,
     /// When the first value of this run was asked for, and how many had been made before.
     began: Option<(Duration, u64)>,
+    paused: bool,
 }
 
 impl<F> GeneratorReader<F> {
@@ -148,6 +150,9 @@ where
         if number(self.made) >= end {
             return Ok(Polled::Ended);
         }
+        if self.paused {
+            return Ok(Polled::Nothing { caught_up: false });
+        }
         let (first, stride) = (number(self.made), u64::from(self.splits));
         for n in (first..end).step_by(stride as usize).take(self.allowance() as usize) {
             let timestamp = self.generator.timestamp.map_or(n as i64, |timestamp| timestamp(n));
@@ -162,5 +167,10 @@ where
 
     fn position(&self, _split: &SplitId) -> u64 {
         self.made
+    }
+
+    fn pause(&mut self, _split: &SplitId, paused: bool) -> bool {
+        self.paused = paused;
+        true
     }
 }

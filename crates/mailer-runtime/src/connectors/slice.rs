@@ -1,9 +1,10 @@
 //! A source over values in memory.
 
 use mailer_core::{
-    Batch, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, StartAt, Timestamp, WorkerContext,
+    Batch, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, SplitState, StartAt, Timestamp,
+    WorkerContext,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl<T: Clone + Send + Sync + 'static> SourceFactory for SliceSource<T> {
     type Source = SliceReader<T>;
 
     fn build(&self, _context: &WorkerContext) -> Result<SliceReader<T>> {
-        Ok(SliceReader { slice: self.clone(), positions: BTreeMap::new(), turn: 0 })
+        Ok(SliceReader { slice: self.clone(), positions: BTreeMap::new(), paused: BTreeSet::new(), turn: 0 })
     }
 
     fn describe(&self) -> String {
@@ -78,10 +79,17 @@ pub struct SliceReader<T> {
     slice: SliceSource<T>,
     /// Per assigned split, how many of its values have been read.
     positions: BTreeMap<SplitId, u64>,
+    paused: BTreeSet<SplitId>,
     turn: usize,
 }
 
 impl<T: Clone + Send + Sync + 'static> SliceReader<T> {
+    /// Values of a split that have not been read.
+    fn left(&self, split: &SplitId) -> u64 {
+        let all = self.slice.values.len().saturating_sub(split.index as usize).div_ceil(self.slice.splits as usize);
+        (all as u64).saturating_sub(self.positions.get(split).copied().unwrap_or_default())
+    }
+
     /// The next values of one split; `false` when it is read to its end.
     fn read(&mut self, split: &SplitId, out: &mut Batch<T>) -> bool {
         let stride = self.slice.splits as usize;
@@ -119,11 +127,32 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
         for _ in 0..self.positions.len() {
             let Some(split) = self.positions.keys().nth(self.turn % self.positions.len()).cloned() else { break };
             self.turn += 1;
+            if self.paused.contains(&split) {
+                continue;
+            }
             if self.read(&split, out) {
                 return Ok(Polled::Records { split, bytes: out.len() * self.slice.bytes_each });
             }
         }
-        Ok(Polled::Ended)
+        let waits = self.paused.iter().any(|split| self.left(split) > 0);
+        Ok(if waits { Polled::Nothing { caught_up: false } } else { Polled::Ended })
+    }
+
+    fn split_state(&self, split: &SplitId) -> Option<SplitState> {
+        Some(if self.left(split) == 0 { SplitState::Ended } else { SplitState::Reading })
+    }
+
+    fn lag(&self, split: &SplitId) -> Option<u64> {
+        Some(self.left(split))
+    }
+
+    fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
+        if paused {
+            self.paused.insert(split.clone())
+        } else {
+            self.paused.remove(split)
+        };
+        true
     }
 
     fn position(&self, split: &SplitId) -> u64 {

@@ -11,8 +11,9 @@ use crate::report::Report;
 use crate::shared::{JobShared, lock};
 use crate::task::Progress;
 use mailer_core::{Clock, Error, ManualClock, Result};
+use mailer_operators::{BoxFuture, Spawner, sleep_by};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 /// Steps in a row that achieve nothing before the run is called stuck.
@@ -46,15 +47,58 @@ impl Seed {
 }
 
 #[derive(Default)]
-struct Queue(Mutex<Vec<Job>>);
+struct Queue {
+    jobs: Mutex<Vec<Job>>,
+    futures: Arc<Futures>,
+}
+
+impl Queue {
+    fn clear(&self) {
+        lock(&self.jobs).clear();
+        lock(&self.futures.waiting).clear();
+    }
+}
 
 impl Beside for Queue {
     fn spawn(&self, job: Job) {
-        lock(&self.0).push(job);
+        lock(&self.jobs).push(job);
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        Ok(self.futures.clone())
     }
 
     fn may_wait(&self) -> bool {
         false
+    }
+}
+
+/// Futures of asynchronous operators, polled when they are drawn.
+#[derive(Default)]
+struct Futures {
+    waiting: Mutex<Vec<BoxFuture<()>>>,
+    clock: Arc<ManualClock>,
+}
+
+impl Futures {
+    /// Polls one; whether it is done.
+    fn poll(&self, at: usize) -> bool {
+        let mut future = lock(&self.waiting).remove(at);
+        let done = future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        if !done {
+            lock(&self.waiting).push(future);
+        }
+        done
+    }
+}
+
+impl Spawner for Futures {
+    fn spawn(&self, future: BoxFuture<()>) {
+        lock(&self.waiting).push(future);
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        sleep_by(self.clock.clone(), duration)
     }
 }
 
@@ -71,11 +115,12 @@ pub(crate) struct SeededDriver {
 impl SeededDriver {
     /// Crashes after `crash_after` steps, where given.
     pub(crate) fn new(seed: u64, workers: u16, crash_after: Option<u64>) -> Self {
+        let queue = Arc::<Queue>::default();
         Self {
             seed: Arc::new(Mutex::new(Seed::new(seed))),
             workers,
-            queue: Arc::default(),
-            clock: Arc::default(),
+            clock: queue.futures.clock.clone(),
+            queue,
             crash_after,
             steps: 0,
             digest: 0,
@@ -102,15 +147,22 @@ impl SeededDriver {
         self.crash_after.is_some_and(|limit| self.steps >= limit)
     }
 
-    /// Runs one waiting job, any of them; `false` when there is none.
+    /// Runs one waiting job or polls one future, any of them; `false` when nothing came of it.
     fn run_job(&self) -> bool {
         let job = {
-            let mut jobs = lock(&self.queue.0);
-            if jobs.is_empty() {
+            let mut jobs = lock(&self.queue.jobs);
+            let all = jobs.len() + lock(&self.queue.futures.waiting).len();
+            if all == 0 {
                 return false;
             }
-            let at = lock(&self.seed).below(jobs.len() as u64) as usize;
-            jobs.remove(at)
+            let at = lock(&self.seed).below(all as u64) as usize;
+            match at.checked_sub(jobs.len()) {
+                None => jobs.remove(at),
+                Some(future) => {
+                    drop(jobs);
+                    return self.queue.futures.poll(future);
+                }
+            }
         };
         job();
         true
@@ -142,7 +194,7 @@ impl Driver for SeededDriver {
             // Tasks, then one turn each for the jobs, the coordinator and the clock.
             let choice = self.below(tasks.len() as u64 + 3);
             if self.count(choice) {
-                lock(&self.queue.0).clear();
+                self.queue.clear();
                 return Ok(Ended::Crashed);
             }
             let worked = match choice.checked_sub(tasks.len() as u64) {
@@ -150,7 +202,7 @@ impl Driver for SeededDriver {
                 Some(0) => self.run_job(),
                 Some(1) => {
                     if let Some(outcome) = executor.step(Duration::ZERO) {
-                        lock(&self.queue.0).clear();
+                        self.queue.clear();
                         return outcome;
                     }
                     false

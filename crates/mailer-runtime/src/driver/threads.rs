@@ -11,13 +11,16 @@ use crate::panics;
 use crate::report::Report;
 use crate::shared::{JobShared, lock};
 use crate::task::{Progress, Task};
+use crate::tokio_spawner::TokioSpawner;
 use mailer_core::{Clock, Error, Result, SystemClock};
+use mailer_operators::Spawner;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Wake, Waker};
 use std::thread::{Builder, JoinHandle, Thread};
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// Rounds without progress before a thread parks.
 const IDLE_ROUNDS: u32 = 16;
@@ -35,9 +38,14 @@ pub(crate) struct ThreadDriver {
 }
 
 impl ThreadDriver {
-    pub(crate) fn new(threads: usize) -> Result<Self> {
+    /// `tokio` runs the futures of asynchronous operators; `None`: a runtime of our own.
+    pub(crate) fn new(threads: usize, tokio: Option<Handle>) -> Result<Self> {
         let signals = (0..threads.max(1)).map(|_| Arc::new(Signal::default())).collect();
-        Ok(Self { signals, pool: Arc::new(Pool::start(BESIDE_THREADS)?), clock: Arc::new(SystemClock::default()) })
+        Ok(Self {
+            signals,
+            pool: Arc::new(Pool::start(BESIDE_THREADS, tokio)?),
+            clock: Arc::new(SystemClock::default()),
+        })
     }
 }
 
@@ -193,10 +201,13 @@ impl Wake for Signal {
 struct Pool {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Made when the first asynchronous operator is opened.
+    spawner: OnceLock<Arc<TokioSpawner>>,
+    tokio: Option<Handle>,
 }
 
 impl Pool {
-    fn start(threads: usize) -> Result<Self> {
+    fn start(threads: usize, tokio: Option<Handle>) -> Result<Self> {
         let (sender, receiver) = mpsc::channel::<Job>();
         let receiver = Arc::new(Mutex::new(receiver));
         let start = |i| {
@@ -204,7 +215,8 @@ impl Pool {
             spawn(format!("mailer-beside-{i}"), move || serve(&receiver))
         };
         let threads = (0..threads).map(start).collect::<Result<_>>()?;
-        Ok(Self { jobs: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
+        let (jobs, threads) = (Mutex::new(Some(sender)), Mutex::new(threads));
+        Ok(Self { jobs, threads, spawner: OnceLock::new(), tokio })
     }
 
     /// Lets the jobs handed over so far end, and no more begin.
@@ -219,6 +231,14 @@ impl Beside for Pool {
         if let Some(jobs) = lock(&self.jobs).as_ref() {
             let _pool_is_joined = jobs.send(job);
         }
+    }
+
+    fn spawner(&self) -> Result<Arc<dyn Spawner>> {
+        if let Some(spawner) = self.spawner.get() {
+            return Ok(spawner.clone());
+        }
+        let new = Arc::new(TokioSpawner::new(self.tokio.clone())?);
+        Ok(self.spawner.get_or_init(|| new).clone())
     }
 
     fn may_wait(&self) -> bool {

@@ -2,8 +2,9 @@
 
 use crate::recovery::OpenTarget;
 use crate::report::SourcePositions;
+use crate::task::Place;
 use mailer_checkpoint::manifest::{self, FORMAT_VERSION, Kind, Manifest};
-use mailer_core::{CheckpointId, OwnerEpoch, Segment, Timestamp};
+use mailer_core::{CheckpointId, OwnerEpoch, Segment, Timestamp, Watermark};
 use mailer_state::StateSnapshot;
 use std::collections::BTreeMap;
 
@@ -13,7 +14,17 @@ pub(crate) struct Template {
     pub(crate) job: String,
     pub(crate) key_groups: u16,
     pub(crate) operators: Vec<manifest::Operator>,
+    /// The stage each operator runs in, by the operator's name.
+    pub(crate) stages: BTreeMap<String, usize>,
     pub(crate) state_backend: &'static str,
+}
+
+/// What the tasks have handed in for a checkpoint.
+#[derive(Default)]
+pub(crate) struct Handed {
+    pub(crate) positions: Vec<SourcePositions>,
+    pub(crate) reached: BTreeMap<Place, Watermark>,
+    pub(crate) state: StateSnapshot,
 }
 
 impl Template {
@@ -21,8 +32,7 @@ impl Template {
         &self,
         (id, kind, nonce, created): (CheckpointId, Kind, u64, Timestamp),
         epoch: OwnerEpoch,
-        positions: Vec<SourcePositions>,
-        state: &StateSnapshot,
+        handed: Handed,
         targets: &[OpenTarget],
         segments: Vec<Segment>,
     ) -> Manifest {
@@ -35,13 +45,22 @@ impl Template {
             kind: kind.into(),
             created_ms: created.0,
             key_groups: self.key_groups.into(),
-            sources: by_source(positions),
-            operators: self.operators.clone(),
+            sources: by_source(handed.positions),
+            operators: self.operators.iter().map(|operator| self.at(operator, &handed.reached)).collect(),
             state_backend: self.state_backend.to_owned(),
-            state_files: state.files.iter().map(manifest::File::from).collect(),
+            state_files: handed.state.files.iter().map(manifest::File::from).collect(),
             targets: targets.iter().map(target).collect(),
             segments: in_publish_order(segments),
         }
+    }
+}
+
+impl Template {
+    /// The operator, and how far event time had come at its workers.
+    fn at(&self, operator: &manifest::Operator, reached: &BTreeMap<Place, Watermark>) -> manifest::Operator {
+        let stage = self.stages.get(&operator.name);
+        let of_stage = reached.iter().filter(|(place, _)| Some(&place.stage) == stage);
+        manifest::Operator { watermarks: of_stage.map(|(_, watermark)| watermark.0.0).collect(), ..operator.clone() }
     }
 }
 

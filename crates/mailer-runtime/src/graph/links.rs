@@ -2,10 +2,11 @@
 
 use super::{Erased, restore};
 use crate::edge::{Capacity, Meter, Receiver, Sender, ring};
-use crate::node::Node;
-use crate::output_gate::{ByKeyGroup, InTurn, OutputGate};
+use crate::node::{Node, SideReader, Tagged};
+use crate::output_gate::{ByKeyGroup, InTurn, KeyedOrAll, OutputGate};
 use crate::shared::JobShared;
-use mailer_core::{Keyed, Result};
+use mailer_core::{Either, Error, Keyed, Result};
+use mailer_operators::SideTag;
 use mailer_planner::Routing;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -32,6 +33,14 @@ pub(crate) trait AnyLink: Send {
     fn open(&self, shape: &EdgeShape<'_>) -> OpenEdge;
     /// The gate of one sending worker: a `Box<dyn Node<T>>`.
     fn gate(&self, senders: Erased, worker: u16, key_groups: u16) -> Result<Erased>;
+    /// Whether it carries a side output.
+    fn is_side(&self) -> bool {
+        false
+    }
+    /// The reader of a side output; `node` is what stands behind it.
+    fn side_reader(&self, _node: Erased) -> Result<Box<dyn SideReader>> {
+        Err(Error::internal("a link of the main output was asked for a side output"))
+    }
 }
 
 fn open<T: Send + 'static>(shape: &EdgeShape<'_>) -> OpenEdge {
@@ -108,6 +117,71 @@ impl<K: Send + 'static, V: Send + 'static> AnyLink for HashLink<K, V> {
         let senders: Vec<Sender<Keyed<K, V>>> = restore(senders)?;
         let route = ByKeyGroup::new(key_groups, senders.len() as u16);
         let gate: Box<dyn Node<Keyed<K, V>>> = Box::new(OutputGate::new(senders, route));
+        Ok(Box::new(gate))
+    }
+}
+
+/// Forward, out of a side output.
+pub(crate) struct SideLink<T> {
+    tag: SideTag<T>,
+    plain: PlainLink<T>,
+}
+
+impl<T> SideLink<T> {
+    pub(crate) fn new(tag: SideTag<T>) -> Self {
+        Self { tag, plain: PlainLink::new(Routing::Forward) }
+    }
+}
+
+impl<T: Send + 'static> AnyLink for SideLink<T> {
+    fn routing(&self) -> Routing {
+        self.plain.routing()
+    }
+
+    fn open(&self, shape: &EdgeShape<'_>) -> OpenEdge {
+        self.plain.open(shape)
+    }
+
+    fn gate(&self, senders: Erased, worker: u16, key_groups: u16) -> Result<Erased> {
+        self.plain.gate(senders, worker, key_groups)
+    }
+
+    fn is_side(&self) -> bool {
+        true
+    }
+
+    fn side_reader(&self, node: Erased) -> Result<Box<dyn SideReader>> {
+        Ok(Box::new(Tagged { tag: self.tag.clone(), node: restore(node)? }))
+    }
+}
+
+/// One of the two inputs of a broadcast: keyed records by key group, the others to every worker.
+pub(crate) struct BroadcastLink<K, V, B> {
+    routing: Routing,
+    keyed: PhantomData<fn() -> (K, V)>,
+    all: PhantomData<fn() -> B>,
+}
+
+impl<K, V, B> BroadcastLink<K, V, B> {
+    /// `routing` says which of the two it is; both carry the same type.
+    pub(crate) fn new(routing: Routing) -> Self {
+        Self { routing, keyed: PhantomData, all: PhantomData }
+    }
+}
+
+impl<K: Send + 'static, V: Send + 'static, B: Clone + Send + 'static> AnyLink for BroadcastLink<K, V, B> {
+    fn routing(&self) -> Routing {
+        self.routing
+    }
+
+    fn open(&self, shape: &EdgeShape<'_>) -> OpenEdge {
+        open::<Either<Keyed<K, V>, B>>(shape)
+    }
+
+    fn gate(&self, senders: Erased, _worker: u16, key_groups: u16) -> Result<Erased> {
+        let senders: Vec<Sender<Either<Keyed<K, V>, B>>> = restore(senders)?;
+        let route = KeyedOrAll::new(key_groups, senders.len() as u16);
+        let gate: Box<dyn Node<Either<Keyed<K, V>, B>>> = Box::new(OutputGate::new(senders, route));
         Ok(Box::new(gate))
     }
 }

@@ -1,12 +1,13 @@
 //! The four kinds of node: source, chain, plain sink, exactly-once sink.
 
-use super::{BuildContext, Erased, Part, restore};
+use super::{BuildContext, Erased, Opening, Part, Readers, SourceTime, restore};
 use crate::edge::Receiver;
 use crate::node::{ChainNode, Fanout, Node, PlainSink, StagedSink};
 use crate::recovery::TargetSetup;
-use crate::task::{SourcePlace, SourceTask, StageTask, Task, TaskCore};
+use crate::task::{EventTime, SourcePlace, SourceTask, StageTask, Task, TaskCore};
 use mailer_core::{Error, ExactlyOnceSink, Result, SinkFactory, Source, SourceFactory, StagerContext};
 use mailer_operators::{Description, Operator};
+use mailer_state::StateStore;
 use std::marker::PhantomData;
 
 type Copy<T> = fn(&T) -> T;
@@ -33,23 +34,24 @@ fn stage_task<T: Send + 'static>(
         receivers.extend(restore::<Vec<Receiver<T>>>(input)?);
     }
     let root: Box<dyn Node<T>> = restore(node)?;
-    Ok(Box::new(StageTask::new(core, receivers, root, cx.stage_counter()?)))
+    Ok(Box::new(StageTask::new(core, receivers, root, cx.stage_meter()?)))
 }
 
 pub(crate) struct SourcePart<F: SourceFactory> {
     factory: F,
+    time: Option<SourceTime<<F::Source as Source>::Item>>,
     copy: Option<Copy<<F::Source as Source>::Item>>,
 }
 
 impl<F: SourceFactory> SourcePart<F> {
     pub(crate) fn new(factory: F) -> Self {
-        Self { factory, copy: None }
+        Self { factory, time: None, copy: None }
     }
 }
 
 impl<F: SourceFactory> Part for SourcePart<F> {
-    fn node(&self, _cx: &BuildContext<'_>, readers: Vec<Erased>) -> Result<Erased> {
-        Ok(Box::new(combine(readers, self.copy)?))
+    fn node(&self, _cx: &BuildContext<'_>, _: &mut dyn StateStore, readers: Readers) -> Result<Erased> {
+        Ok(Box::new(combine(readers.main, self.copy)?))
     }
 
     fn task(&self, cx: &BuildContext<'_>, core: TaskCore, _inputs: Vec<Erased>, node: Erased) -> Result<Box<dyn Task>> {
@@ -60,14 +62,21 @@ impl<F: SourceFactory> Part for SourcePart<F> {
             slot: cx.source_slot,
             worker: cx.worker,
             workers: cx.workers,
+            event_time: self.time.clone().map(|(clocks, pacing)| EventTime::new(clocks, pacing)),
+            meter: cx.counters.source(cx.name),
         };
         let restored = cx.restored.and_then(|sources| sources.of(cx.name));
-        let task = SourceTask::open(core, place, source, restored, restore(node)?, cx.stage_counter()?)?;
+        let task = SourceTask::open(core, place, source, restored, restore(node)?, cx.stage_meter()?)?;
         Ok(Box::new(task))
     }
 
     fn set_copy(&mut self, copy: Erased) {
         self.copy = restore(copy).ok();
+    }
+
+    fn set_watermarks(&mut self, time: Erased) -> bool {
+        self.time = restore(time).ok();
+        true
     }
 }
 
@@ -84,10 +93,11 @@ impl<In, Op: Operator<In>> ChainPart<In, Op> {
 }
 
 impl<In: Send + 'static, Op: Operator<In>> Part for ChainPart<In, Op> {
-    fn node(&self, cx: &BuildContext<'_>, readers: Vec<Erased>) -> Result<Erased> {
+    fn node(&self, cx: &BuildContext<'_>, store: &mut dyn StateStore, readers: Readers) -> Result<Erased> {
         let mut operator = self.operator.clone();
-        operator.open(cx)?;
-        let node: Box<dyn Node<In>> = Box::new(ChainNode::new(Box::new(operator), combine(readers, self.copy)?));
+        operator.open(&mut Opening { cx, store })?;
+        let next = combine(readers.main, self.copy)?;
+        let node: Box<dyn Node<In>> = Box::new(ChainNode::new(Box::new(operator), next, readers.sides));
         Ok(Box::new(node))
     }
 
@@ -122,7 +132,7 @@ impl<T, F> PlainSinkPart<T, F> {
 }
 
 impl<T: Send + 'static, F: SinkFactory<T>> Part for PlainSinkPart<T, F> {
-    fn node(&self, cx: &BuildContext<'_>, _readers: Vec<Erased>) -> Result<Erased> {
+    fn node(&self, cx: &BuildContext<'_>, _: &mut dyn StateStore, _: Readers) -> Result<Erased> {
         let in_sink = |e: Error| e.context(format_args!("sink \"{}\"", cx.name));
         let sink = self.factory.build(&cx.worker_context()).map_err(in_sink)?;
         let node: Box<dyn Node<T>> = Box::new(PlainSink::new(cx.name.to_owned(), sink, cx.sink_counter()?));
@@ -146,7 +156,7 @@ impl<T, X> StagedSinkPart<T, X> {
 }
 
 impl<T: Send + 'static, X: ExactlyOnceSink<T>> Part for StagedSinkPart<T, X> {
-    fn node(&self, cx: &BuildContext<'_>, _readers: Vec<Erased>) -> Result<Erased> {
+    fn node(&self, cx: &BuildContext<'_>, _: &mut dyn StateStore, _: Readers) -> Result<Erased> {
         let in_sink = |e: Error| e.context(format_args!("sink \"{}\"", cx.name));
         let blobs = cx.blobs.clone().ok_or_else(|| Error::internal("an exactly-once sink without checkpoints"))?;
         let stager = self.sink.stager(&StagerContext { worker: cx.worker_context(), blobs }).map_err(in_sink)?;

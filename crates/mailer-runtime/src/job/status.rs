@@ -1,10 +1,10 @@
 //! Where a job stands, for people and for tests. Counters are updated per batch.
 
-use crate::edge::{Capacity, Meter};
-use crate::shared::{JobShared, lock};
-use mailer_core::{CheckpointId, Error};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+pub(crate) use super::counters::{RunCounters, SourceMeter, StageMeter};
+
+use crate::shared::lock;
+use mailer_core::{CheckpointId, Error, Timestamp, Watermark};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What a job is doing.
@@ -54,6 +54,46 @@ pub struct StageStatus {
     pub workers: u16,
     /// Records taken in.
     pub records: u64,
+    /// How far event time has come at its slowest worker, in milliseconds since the Unix epoch; `None` before the first
+    /// watermark, `i64::MAX` at true end of input.
+    pub watermark: Option<Timestamp>,
+}
+
+/// A source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceStatus {
+    /// The author's name.
+    pub name: String,
+    /// Its splits, by name; renewed a few times a second.
+    pub splits: Vec<SplitStatus>,
+}
+
+/// A split of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitStatus {
+    /// Its name.
+    pub split: String,
+    /// The worker that reads it.
+    pub worker: u16,
+    /// How far event time has come in it.
+    pub watermark: Option<Watermark>,
+    /// It has been silent for so long that it holds no watermark back.
+    pub idle: bool,
+    /// It is ahead of the others and waits for them.
+    pub paused: bool,
+    /// Records waiting to be read, where the source can tell.
+    pub lag: Option<u64>,
+}
+
+/// What an operator has counted, over all workers and since the job was started or restarted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorStatus {
+    /// The author's name.
+    pub name: String,
+    /// What was counted: `late`, `expired`, …
+    pub counts: &'static str,
+    /// How many.
+    pub count: u64,
 }
 
 /// A sink.
@@ -105,23 +145,18 @@ pub struct JobStatus {
     pub skipped: u64,
     /// Bytes staged for the next barrier.
     pub staged_bytes: usize,
+    /// Sources in plan order.
+    pub sources: Vec<SourceStatus>,
     /// Stages in plan order.
     pub stages: Vec<StageStatus>,
+    /// Counters of operators, in plan order.
+    pub operators: Vec<OperatorStatus>,
     /// Sinks in plan order.
     pub sinks: Vec<SinkStatus>,
     /// Edges in plan order.
     pub edges: Vec<EdgeStatus>,
     /// The last error.
     pub error: Option<String>,
-}
-
-/// Counters of one run, shared with its tasks.
-#[derive(Default)]
-pub(crate) struct RunCounters {
-    pub(crate) stages: Vec<(String, u16, Arc<AtomicU64>)>,
-    pub(crate) sinks: Vec<(String, Arc<AtomicU64>)>,
-    pub(crate) edges: Vec<(String, Capacity, Vec<Arc<Meter>>)>,
-    pub(crate) shared: Option<Arc<JobShared>>,
 }
 
 pub(crate) struct StatusBoard(Mutex<Board>);
@@ -145,7 +180,9 @@ impl StatusBoard {
             failed: 0,
             skipped: 0,
             staged_bytes: 0,
+            sources: Vec::new(),
             stages: Vec::new(),
+            operators: Vec::new(),
             sinks: Vec::new(),
             edges: Vec::new(),
             error: None,
@@ -215,34 +252,5 @@ impl StatusBoard {
         if let Some(error) = error {
             board.status.error = Some(error.to_string());
         }
-    }
-}
-
-impl RunCounters {
-    fn read_into(&self, status: &mut JobStatus) {
-        let Some(shared) = &self.shared else { return };
-        status.staged_bytes = shared.staged.bytes();
-        let stage = |(name, workers, records): &(String, u16, Arc<AtomicU64>)| StageStatus {
-            name: name.clone(),
-            workers: *workers,
-            records: records.load(Relaxed),
-        };
-        status.stages = self.stages.iter().map(stage).collect();
-        let sink = |(name, records): &(String, Arc<AtomicU64>)| SinkStatus {
-            name: name.clone(),
-            records: records.load(Relaxed),
-        };
-        status.sinks = self.sinks.iter().map(sink).collect();
-        status.edges = self.edges.iter().map(edge_status).collect();
-    }
-}
-
-fn edge_status((name, capacity, meters): &(String, Capacity, Vec<Arc<Meter>>)) -> EdgeStatus {
-    EdgeStatus {
-        name: name.clone(),
-        batches: meters.iter().map(|meter| meter.batches.load(Relaxed)).sum(),
-        bytes: meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
-        capacity_bytes: capacity.bytes * meters.len(),
-        refused: meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
     }
 }

@@ -121,7 +121,13 @@ fn assign_ids(stored: &Manifest, plan: &PlanShape) -> Vec<Operator> {
             schema_version: 1,
         };
         let states = operator.states.iter().enumerate().map(state).collect();
-        Operator { name: operator.name.clone(), id, states, parallelism: operator.parallelism.into() }
+        Operator {
+            name: operator.name.clone(),
+            id,
+            states,
+            parallelism: operator.parallelism.into(),
+            watermarks: Vec::new(),
+        }
     };
     let mut operators: Vec<_> = plan.operators.iter().map(describe).collect();
     let is_dropped = |old: &&Operator| operators.iter().all(|operator| operator.id != old.id);
@@ -165,6 +171,7 @@ mod tests {
             id: *id,
             states: vec![],
             parallelism: *parallelism,
+            watermarks: vec![],
         };
         Manifest {
             id: 7,

@@ -4,6 +4,7 @@ use super::*;
 
 const ENTRIES: &str = include_str!("../../testdata/v1/state-keys.txt");
 const TIMERS: &str = include_str!("../../testdata/v1/timer-keys.txt");
+const WINDOWS: &str = include_str!("../../testdata/v1/windows.txt");
 
 fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_whitespace().collect())
@@ -95,4 +96,19 @@ fn every_cut_of_the_fixed_parts_is_refused() {
         let error = StateKey::parse(&bytes[..length]).unwrap_err();
         assert_eq!(error.kind(), mailer_core::ErrorKind::Corrupt, "{length} bytes");
     }
+}
+
+#[test]
+fn windows_match_the_frozen_vectors_and_sort_by_start() {
+    let mut sorted = Vec::new();
+    for line in lines(WINDOWS) {
+        let [start, end, expected] = line[..] else { panic!("{line:?}") };
+        let window = mailer_core::TimeWindow::new(start.parse().unwrap(), end.parse().unwrap());
+        let namespace = window_namespace(window);
+        assert_eq!(hex(&namespace), expected);
+        assert_eq!(parse_window(&namespace).unwrap(), window);
+        sorted.push((namespace, window.start));
+    }
+    assert!(sorted.len() >= 5 && sorted.is_sorted() && sorted.is_sorted_by_key(|(_, start)| *start));
+    assert!(parse_window(&[0; 15]).is_err() && parse_window(&[0; 17]).is_err());
 }

@@ -1,0 +1,99 @@
+//! What a transaction does when brokers do not behave: each test is one fault.
+
+use super::{Client, Failure, Transactions, WriterSettings};
+use crate::batch::{BatchBuilder, Codec, Settings};
+use crate::connection::Connection;
+use crate::gather::Parted;
+use crate::net::Address;
+use crate::net::stub::{Asked, Reply, Stub, offers};
+use crate::net::stubs::{View, produced};
+use kafka_protocol::messages::api_versions_response::FinalizedFeatureKey;
+use kafka_protocol::messages::find_coordinator_response::Coordinator;
+use kafka_protocol::messages::{
+    ApiKey, BrokerId, EndTxnResponse, FindCoordinatorResponse, InitProducerIdResponse, ProducerId,
+};
+use kafka_protocol::protocol::StrBytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const CONCURRENT_TRANSACTIONS: i16 = 51;
+
+/// A broker of transaction version 2; broker 7 coordinates.
+async fn broker(view: &View, id: i32, produce: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Stub {
+    let cluster = view.clone();
+    let script = move |asked: &Asked| match asked.key {
+        ApiKey::ApiVersions => {
+            let name = StrBytes::from_static_str("transaction.version");
+            let feature = FinalizedFeatureKey::default().with_name(name).with_max_version_level(2);
+            Some(asked.reply(&offers().with_finalized_features(vec![feature])))
+        }
+        ApiKey::FindCoordinator => {
+            let Address { host, port } = cluster.address(7);
+            let seven = Coordinator::default().with_node_id(BrokerId(7)).with_port(port.into());
+            let seven = seven.with_host(StrBytes::from_string(host));
+            Some(asked.reply(&FindCoordinatorResponse::default().with_coordinators(vec![seven])))
+        }
+        ApiKey::InitProducerId => Some(asked.reply(&InitProducerIdResponse::default().with_producer_id(ProducerId(1)))),
+        ApiKey::EndTxn => Some(asked.reply(&EndTxnResponse::default().with_producer_id(ProducerId(1)))),
+        ApiKey::Produce => Some(produce(asked)),
+        _ => None,
+    };
+    view.broker(id, script).await
+}
+
+async fn claim(stub: &Stub) -> Transactions {
+    claim_with(stub, &[]).await
+}
+
+async fn claim_with(stub: &Stub, options: &[(&str, &str)]) -> Transactions {
+    let mut connection = Connection::new(format!("{}:{}", stub.address.host, stub.address.port));
+    options.iter().for_each(|(key, value)| connection.set(*key, *value));
+    let settings = WriterSettings::of(&connection).unwrap();
+    let client = Arc::new(Client::connect(&connection).await.unwrap());
+    let transactions = Transactions::claim(client, "id", Duration::from_secs(60), &settings).await.unwrap();
+    assert_eq!(transactions.version(), 2);
+    transactions
+}
+
+fn batch(partition: i32) -> Parted {
+    let mut builder = BatchBuilder::new(Settings { codec: Codec::None, max_bytes: 1_000 });
+    builder.append(0, None, Some(b"v"), &[]).unwrap();
+    Parted { partition, batch: builder.seal().unwrap().unwrap() }
+}
+
+async fn transact(transactions: &mut Transactions, parts: Vec<Parted>) -> Result<(), Failure> {
+    transactions.begin()?;
+    transactions.write("t", parts, Arc::new(|_| ())).await?;
+    transactions.commit(|| ()).await
+}
+
+/// The coordinator writes down one announcement at a time.
+#[tokio::test]
+async fn a_coordinator_that_is_busy_with_what_another_broker_announces_is_waited_for() {
+    let view = View::default();
+    let seven = broker(&view, 7, |asked| produced(asked, 0)).await;
+    let refusals = AtomicUsize::new(2);
+    let busy = move |asked: &Asked| {
+        let refused = refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        produced(asked, refused.map_or(0, |_| CONCURRENT_TRANSACTIONS))
+    };
+    let eight = broker(&view, 8, busy).await;
+    view.led_by(&[(0, 7), (1, 8)]);
+    let mut transactions = claim(&seven).await;
+    transact(&mut transactions, vec![batch(0), batch(1), batch(1)]).await.unwrap();
+    assert_eq!((seven.seen(ApiKey::Produce).len(), eight.seen(ApiKey::Produce).len()), (1, 4));
+}
+
+/// Checkpoints may be further apart than connections live.
+#[tokio::test]
+async fn a_connection_to_the_coordinator_that_was_idle_is_opened_again() {
+    let view = View::default();
+    let seven = broker(&view, 7, |asked| produced(asked, 0)).await;
+    view.led_by(&[(0, 7)]);
+    let mut transactions = claim_with(&seven, &[("connections.max.idle.ms", "50")]).await;
+    while transactions.coordinator.is_open() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    transact(&mut transactions, vec![batch(0)]).await.unwrap();
+}
