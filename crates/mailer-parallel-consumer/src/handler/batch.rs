@@ -28,6 +28,14 @@ pub trait BatchHandler: Send + Sync + 'static {
     fn handle(&self, records: &[Record], cx: &Context<'_>) -> impl Future<Output = Result<(), BatchError>> + Send;
 }
 
+impl<H: BatchHandler> BatchHandler for std::sync::Arc<H> {
+    const INTERRUPTIBLE: bool = H::INTERRUPTIBLE;
+
+    fn handle(&self, records: &[Record], cx: &Context<'_>) -> impl Future<Output = Result<(), BatchError>> + Send {
+        (**self).handle(records, cx)
+    }
+}
+
 /// A batch of which not everything was handled.
 #[derive(Debug)]
 pub struct BatchError {

@@ -72,7 +72,7 @@ impl Runs {
 
 impl Ranges {
     /// Joins ranges that touch.
-    pub(super) fn merged(ranges: impl Iterator<Item = Range<i64>>) -> impl Iterator<Item = Range<i64>> {
+    pub(crate) fn merged(ranges: impl Iterator<Item = Range<i64>>) -> impl Iterator<Item = Range<i64>> {
         let mut ranges = ranges.peekable();
         std::iter::from_fn(move || {
             let mut range = ranges.next()?;

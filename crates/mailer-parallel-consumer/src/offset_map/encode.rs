@@ -2,18 +2,20 @@
 
 use super::bytes::put_varint;
 use super::{BASE64, BITMAP, CHECKSUM, PREFIX, RUNS};
+use crate::ledger::Ranges;
 use base64::Engine;
 use std::ops::Range;
 
 /// The metadata string for a commit of `base`: as much of `completed` as fits into `max_bytes`. Empty when nothing is
 /// complete above the base, or when not even one range fits.
 ///
-/// `completed` are offsets above `base`: ranges that rise and lie apart.
+/// `completed` are offsets above `base`: ranges that rise. They may touch, as what was completed here touches what an
+/// earlier map said.
 pub fn encode(topic_id: [u8; 16], base: i64, completed: impl Iterator<Item = Range<i64>>, max_bytes: usize) -> String {
     let room = (max_bytes.saturating_sub(PREFIX.len()) / 4 * 3).saturating_sub(CHECKSUM);
     let header = header(topic_id, base);
     let room = room.saturating_sub(header.len());
-    let relative = completed.map(|range| (range.start - base) as u64..(range.end - base) as u64);
+    let relative = Ranges::merged(completed).map(|range| (range.start - base) as u64..(range.end - base) as u64);
     match smaller(relative, room) {
         Some(body) => seal([header, body].concat()),
         None => String::new(),

@@ -14,7 +14,7 @@ impl Scheduler {
         }
         self.start_letters(now, jobs, most);
         while jobs.len() < most && self.has_place() && self.rate_allows(now) && !self.commit_blocks() {
-            let Some((number, record)) = self.next_ready() else { break };
+            let Some((number, record)) = self.take_ready() else { break };
             jobs.push(self.start_job(now, number, record));
         }
     }
@@ -36,8 +36,8 @@ impl Scheduler {
         }
     }
 
-    /// The next key of the next partition.
-    fn next_ready(&mut self) -> Option<(u64, Ref)> {
+    /// The next key of the next partition, busy from now on, and its first record, out of its queue.
+    fn take_ready(&mut self) -> Option<(u64, Ref)> {
         while let Some(number) = self.ring.pop_front() {
             if self.is_planted_key_blocks() && self.lanes[number as usize].running > 0 {
                 self.ring.push_back(number);
@@ -50,7 +50,7 @@ impl Scheduler {
             }
             let found = lane.ready.pop_front();
             self.enter_ring(number);
-            let head = found.and_then(|queue| self.ready_head(queue, number).map(|head| (queue, head)));
+            let head = found.and_then(|queue| self.pop_ready(queue, number).map(|head| (queue, head)));
             if head.is_some() {
                 return head;
             }
@@ -59,22 +59,21 @@ impl Scheduler {
     }
 
     /// The head of a queue, if the queue is still ready, and here.
-    fn ready_head(&mut self, queue: u64, lane: u32) -> Option<Ref> {
+    fn pop_ready(&mut self, queue: u64, lane: u32) -> Option<Ref> {
         let queue = self.queues.get(queue).filter(|queue| queue.state == State::Ready)?;
-        queue.head().filter(|head| head.lane == lane)
+        queue.head().filter(|head| head.lane == lane)?;
+        queue.state = State::Busy;
+        queue.pop_front(&mut self.lanes)
     }
 
     fn start_job(&mut self, now: Nanos, number: u64, head: Ref) -> Job {
         let slot = self.lanes[head.lane as usize].slots.get(head.seq);
         let is_single = self.batch == 1 || slot.is_some_and(|slot| slot.is_alone);
-        let (record, (attempt, first_seen)) = self.take(now, number, head);
+        let (record, (attempt, first_seen)) = self.take(now, head);
         let (refs, records) = match is_single {
             true => (Several::One(head), Several::One(record)),
             false => self.take_batch(now, number, head, record),
         };
-        if let Some(queue) = self.queues.get(number) {
-            queue.state = State::Busy;
-        }
         if self.is_planted_second_handler() {
             self.free(number);
         }
@@ -91,7 +90,10 @@ impl Scheduler {
         let (mut refs, mut records) = (vec![head], vec![record]);
         while refs.len() < self.batch {
             let Some(next) = self.joins(number, &records[0]) else { break };
-            records.push(self.take(now, number, next).0);
+            if let Some(queue) = self.queues.get(number) {
+                queue.pop_front(&mut self.lanes);
+            }
+            records.push(self.take(now, next).0);
             refs.push(next);
         }
         (Several::Many(refs), Several::Many(records))
@@ -105,11 +107,8 @@ impl Scheduler {
         (is_same && !slot.is_alone).then_some(head)
     }
 
-    /// Takes the head out of its queue; returns its record, the number of this attempt, and when it was first seen.
-    fn take(&mut self, now: Nanos, number: u64, head: Ref) -> (Record, (u32, Nanos)) {
-        if let Some(queue) = self.queues.get(number) {
-            queue.pop_front(&mut self.lanes);
-        }
+    /// Takes a record out of its slot; returns it with the number of this attempt, and when it was first seen.
+    fn take(&mut self, now: Nanos, head: Ref) -> (Record, (u32, Nanos)) {
         let lane = &mut self.lanes[head.lane as usize];
         lane.running += 1;
         lane.started = lane.started.max(head.seq + 1);
