@@ -35,6 +35,7 @@ use crate::clock::{Nanos, nanos};
 use crate::control::{Command, Scope};
 use crate::source::{Event, OffsetCommit};
 use crate::{Options, Partition, Phase, Traits};
+use fetch::Share;
 use lane::Lane;
 use lifecycle::Life;
 use queues::{Queues, State};
@@ -69,7 +70,8 @@ pub(crate) struct Scheduler {
     in_flight: usize,
     /// Partitions that are assigned.
     assigned: usize,
-    /// Of these, partitions on their way out.
+    share: Share,
+    /// Of the assigned ones, partitions on their way out.
     draining: usize,
     /// Keys whose dead letter can be put away as soon as there is room.
     letters: VecDeque<(u64, Ref)>,
@@ -93,6 +95,7 @@ impl Scheduler {
     /// `batch` is the most records of one job.
     pub(crate) fn new(options: Options, batch: usize, trait_names: BTreeMap<u32, String>, now: Nanos) -> Self {
         let rate = options.rate_limit.map(Rate::new);
+        let share = Share::of(&options, 0);
         let life = Life::new(&options, now);
         let next_commit = now + nanos(options.commit.interval);
         Self {
@@ -104,6 +107,7 @@ impl Scheduler {
             ring: VecDeque::new(),
             in_flight: 0,
             assigned: 0,
+            share,
             draining: 0,
             letters: VecDeque::new(),
             letters_in_flight: 0,

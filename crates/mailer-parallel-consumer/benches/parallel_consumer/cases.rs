@@ -81,7 +81,7 @@ async fn consume(
         .dead_letter(LogDeadLetters)
         .max_in_flight(in_flight)
         .commit(Commit { interval: commit, offset_map: true })
-        .buffer(Buffer { records: 20_000, bytes: 256 << 20 })
+        .buffer(Buffer { records: 6_000, bytes: 256 << 20 })
         .build()
         .await
         .unwrap();

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// Jobs that are handed over together.
-const CHUNK: usize = 256;
+const CHUNK: usize = 512;
 /// More executors than this do not start handlers any faster: one owner task feeds them.
 const MOST_EXECUTORS: usize = 4;
 

@@ -1,5 +1,6 @@
 //! Partitions come and go.
 
+use super::fetch::Share;
 use super::job::Ref;
 use super::{Action, Scheduler};
 use crate::Partition;
@@ -133,15 +134,17 @@ impl Scheduler {
         }
         let lane = &mut self.lanes[number as usize];
         for (seq, _) in waiting {
-            if let Some(slot) = lane.slots.remove(seq) {
+            if let Some((bytes, _)) = lane.slots.remove(seq) {
                 lane.buffered_records -= 1;
-                lane.buffered_bytes -= slot.bytes;
+                lane.buffered_bytes -= bytes;
             }
             lane.failures.remove(&seq);
         }
     }
 
+    /// The share of each partition has changed.
     pub(super) fn update_all_pressure(&mut self) {
+        self.share = Share::of(&self.options, self.assigned);
         for number in 0..self.lanes.len() as u32 {
             if self.lanes[number as usize].is_assigned {
                 self.update_pressure(number);

@@ -5,7 +5,23 @@ use super::slots::Slot;
 use super::{Action, Scheduler};
 use crate::clock::Nanos;
 use crate::source::Fetched;
-use crate::{Reason, Record, Stuck, Traits};
+use crate::{Options, Reason, Record, Stuck, Traits};
+
+/// What one partition may hold before it is paused.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    records: usize,
+    bytes: usize,
+}
+
+impl Share {
+    pub(super) fn of(options: &Options, partitions: usize) -> Self {
+        let partitions = partitions.max(1);
+        let records = (options.buffer.records / partitions).max(1);
+        let bytes = (options.buffer.bytes / partitions).saturating_sub(options.poll_bytes).max(1);
+        Self { records, bytes }
+    }
+}
 
 impl Scheduler {
     pub(super) fn fetched(&mut self, now: Nanos, fetched: Fetched) {
@@ -85,9 +101,7 @@ impl Scheduler {
 
     /// Pauses a partition over its share of the buffer or with a full window, and ends that with room to spare.
     pub(super) fn update_pressure(&mut self, number: u32) {
-        let partitions = self.assigned.max(1);
-        let records = (self.options.buffer.records / partitions).max(1);
-        let bytes = (self.options.buffer.bytes / partitions).saturating_sub(self.options.poll_bytes).max(1);
+        let Share { records, bytes } = self.share;
         let span = self.options.window.records;
         let lane = &mut self.lanes[number as usize];
         let part = |is_paused: bool, whole: usize| if is_paused { whole / 2 } else { whole - 1 };

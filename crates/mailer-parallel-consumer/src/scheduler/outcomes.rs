@@ -40,11 +40,11 @@ impl Scheduler {
             return self.orphaned(record);
         }
         let lane = &mut self.lanes[record.lane as usize];
-        let Some(slot) = lane.slots.remove(record.seq) else { return };
+        let Some((bytes, before)) = lane.slots.remove(record.seq) else { return };
         lane.running -= 1;
         lane.buffered_records -= 1;
-        lane.buffered_bytes -= slot.bytes;
-        let mut traits = traits | slot.traits;
+        lane.buffered_bytes -= bytes;
+        let mut traits = traits | before;
         if lane.ledger.first_incomplete() != Some(record.seq) {
             traits |= Traits::OUT_OF_ORDER;
         }

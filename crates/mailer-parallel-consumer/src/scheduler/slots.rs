@@ -83,18 +83,21 @@ impl Slots {
         self.chunks.get_mut(chunk)?.as_mut()?.slots[index].as_mut()
     }
 
-    pub(super) fn remove(&mut self, seq: Seq) -> Option<Slot> {
+    /// Gives a slot back; returns the bytes that it held and the traits of its record.
+    pub(super) fn remove(&mut self, seq: Seq) -> Option<(usize, Traits)> {
         let (chunk, index) = self.place(Some(seq).filter(|seq| *seq >= self.base)?);
         let place = self.chunks.get_mut(chunk)?;
         let held = place.as_mut()?;
-        let slot = held.slots[index].take()?;
+        let slot = held.slots[index].as_ref()?;
+        let kept = (slot.bytes, slot.traits);
+        held.slots[index] = None;
         held.used -= 1;
         if held.used == 0 {
             self.spare.extend(place.take());
             self.spare.truncate(SPARE);
             self.forget_front();
         }
-        Some(slot)
+        Some(kept)
     }
 
     fn forget_front(&mut self) {

@@ -21,8 +21,10 @@ impl<const N: usize> Histogram<N> {
     pub(crate) fn record(&mut self, nanos: Nanos) {
         self.sum += u128::from(nanos);
         // The first n with first × 2ⁿ ≥ nanos.
-        let quotient = nanos.div_ceil(self.first).max(1);
-        let index = (u64::BITS - (quotient - 1).leading_zeros()) as usize;
+        let index = match nanos <= self.first {
+            true => 0, // nearly always, and without a division
+            false => (u64::BITS - (nanos.div_ceil(self.first) - 1).leading_zeros()) as usize,
+        };
         *self.buckets.get_mut(index).unwrap_or(&mut self.beyond) += 1;
     }
 
