@@ -3,7 +3,7 @@
 use crate::attempt::{Origin, Plan};
 use crate::edge::Capacity;
 use crate::graph::{BuildContext, EdgeShape, Erased, OpenEdge, Readers};
-use crate::job::counters::{RunCounters, StageCounters};
+use crate::job::counters::{EdgeCounters, RunCounters, StageCounters};
 use crate::shared::JobShared;
 use crate::task::{Place, RestoredSources, Task, TaskCore};
 use mailer_core::{Error, Result, Timestamp, Watermark, group_range};
@@ -58,12 +58,18 @@ fn counters(plan: &Plan, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCoun
     let named = |wanted: fn(&NodeKind) -> bool| nodes.iter().filter(move |node| wanted(&node.kind));
     let sources = named(|kind| matches!(kind, NodeKind::Source { .. }));
     let sinks = named(|kind| matches!(kind, NodeKind::Sink { .. }));
-    let edge =
-        |(edge, open): (&mailer_planner::Edge, &OpenEdge)| (edge.name.clone(), capacity(edge), open.meters.clone());
-    let stages = plan.physical.stages.iter();
+    let stages = &plan.physical.stages;
+    let edge = |(edge, open): (&mailer_planner::Edge, &OpenEdge)| EdgeCounters {
+        name: edge.name.clone(),
+        from: stages[edge.from_stage].name.clone(),
+        to: stages[edge.to_stage].name.clone(),
+        capacity: capacity(edge),
+        meters: open.meters.clone(),
+    };
+    let stage = |stage: &Stage| StageCounters::new(&stage.name, stage.keyed, stage.parallelism);
     RunCounters {
         sources: sources.map(|node| (node.name.clone(), Mutex::default())).collect(),
-        stages: stages.map(|stage| StageCounters::new(&stage.name, stage.parallelism)).collect(),
+        stages: stages.iter().map(stage).collect(),
         sinks: sinks.map(|node| (node.name.clone(), Arc::default())).collect(),
         edges: plan.physical.edges.iter().zip(edges).map(edge).collect(),
         shared: Some(shared.clone()),

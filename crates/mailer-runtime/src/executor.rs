@@ -9,6 +9,7 @@ mod manifests;
 use manifests::Handed;
 pub(crate) use manifests::Template;
 
+use crate::bottleneck::Watch;
 use crate::coordinator::{Action, Coordinator, Event, PartError, PublishFigures, Ticket};
 use crate::job::control::JobControl;
 use crate::job::event::JobEvent;
@@ -33,6 +34,9 @@ pub(crate) enum Ended {
     /// The seeded driver killed it.
     Crashed,
 }
+
+/// How often it is looked where the time goes.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Draws the nonces of checkpoints.
 pub(crate) type Chance = Box<dyn FnMut() -> u64 + Send>;
@@ -61,6 +65,8 @@ pub(crate) struct Executor {
     tasks_running: usize,
     last_is_completed: bool,
     ended: Option<Result<Ended>>,
+    watch: Watch,
+    next_look: Duration,
 }
 
 #[derive(Default)]
@@ -103,6 +109,8 @@ impl Executor {
             tasks_running: tasks,
             last_is_completed: false,
             ended: None,
+            watch: Watch::default(),
+            next_look: Duration::ZERO,
         }
     }
 
@@ -121,10 +129,21 @@ impl Executor {
         }
         self.feed(Event::Tick { staged: self.shared.staged.bytes() });
         self.control.status.note_phase(self.coordinator.phase(), self.coordinator.publishing());
+        self.look_for_bottleneck();
         if self.last_is_completed && self.tasks_running == 0 && self.ended.is_none() {
             self.ended = Some(Ok(Ended::Finished));
         }
         self.ended.take()
+    }
+
+    fn look_for_bottleneck(&mut self) {
+        let now = self.shared.clock.monotonic();
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + LOOK;
+        let bottleneck = self.watch.look(now, &self.control.status.snapshot());
+        self.control.status.note_bottleneck(bottleneck);
     }
 
     fn feed(&mut self, event: Event) {

@@ -10,6 +10,7 @@ pub use event::JobEvent;
 pub use restart::RestartPolicy;
 pub use status::{
     EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus, StageStatus,
+    WorkerStatus,
 };
 
 use crate::attempt::{Plan, Start};

@@ -42,6 +42,7 @@ mod alignment;
 mod assembly;
 mod attempt;
 mod beside;
+mod bottleneck;
 mod connect;
 mod connectors;
 mod coordinator;
@@ -65,12 +66,13 @@ mod task;
 pub mod testing;
 mod tokio_spawner;
 
+pub use bottleneck::{Bottleneck, Limit};
 pub use connect::{AtLeastOnce, ExactlyOnce, IntoSink};
 pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
 pub use env::Env;
 pub use job::{
     EdgeStatus, Job, JobEvent, JobState, JobStatus, OperatorStatus, RecoveryReport, RestartPolicy, SinkStatus,
-    SourceStatus, SplitStatus, StageStatus, Stop,
+    SourceStatus, SplitStatus, StageStatus, Stop, WorkerStatus,
 };
 pub use mailer_checkpoint::FileStorage;
 pub use mailer_core::{

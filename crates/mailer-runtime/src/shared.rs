@@ -56,6 +56,10 @@ impl Staged {
         self.bytes.load(Relaxed)
     }
 
+    pub(crate) fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// Sources pause: the budget is a bound on memory, kept by not reading.
     pub(crate) fn is_over_budget(&self) -> bool {
         self.bytes() >= self.budget

@@ -8,6 +8,7 @@ pub(crate) use event_time::EventTime;
 pub(crate) use source::{RestoredSources, SourcePlace, SourceTask};
 pub(crate) use stage::StageTask;
 
+use crate::job::status::StageMeter;
 use crate::node::{PartJob, TaskContext};
 use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::JobShared;
@@ -19,7 +20,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Worked,
+    /// There is nothing to take in.
     Waiting,
+    /// There is no room for what is to go out.
+    Blocked,
     Finished,
 }
 
@@ -29,6 +33,8 @@ pub(crate) trait Task: Send {
     fn step(&mut self) -> Result<Progress>;
     /// Where the batch in hand came from, for the message of a panic.
     fn origin(&self) -> String;
+    /// Where its time is put down.
+    fn meter(&self) -> &StageMeter;
 }
 
 /// What every task has, whatever its input.

@@ -224,7 +224,7 @@ impl Driver for SeededDriver {
 fn step_one(tasks: &mut Vec<Box<dyn crate::task::Task>>, at: usize, shared: &JobShared) -> bool {
     match step(tasks[at].as_mut()) {
         Ok(Progress::Worked) => true,
-        Ok(Progress::Waiting) => false,
+        Ok(Progress::Waiting | Progress::Blocked) => false,
         Ok(Progress::Finished) => {
             tasks.remove(at);
             shared.report(Report::TaskFinished);

@@ -7,6 +7,7 @@ use super::{Driver, step};
 use crate::assembly::Placed;
 use crate::beside::{Beside, Job};
 use crate::executor::{Chance, Ended, Executor};
+use crate::job::status::Spent;
 use crate::panics;
 use crate::report::Report;
 use crate::shared::{JobShared, lock};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Wake, Waker};
 use std::thread::{Builder, JoinHandle, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// Rounds without progress before a thread parks.
@@ -112,8 +113,9 @@ fn join(thread: JoinHandle<()>) {
 }
 
 /// The loop of one thread.
-fn work(mut tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
+fn work(tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
     signal.adopt();
+    let mut tasks: Vec<_> = tasks.into_iter().map(Timed::new).collect();
     let mut idle = 0;
     while !tasks.is_empty() && !shared.is_halted() {
         signal.arm();
@@ -131,14 +133,14 @@ fn work(mut tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
 }
 
 /// One step of every task; `true` when one of them worked.
-fn round(tasks: &mut Vec<Box<dyn Task>>, shared: &JobShared) -> bool {
-    let mut worked = false;
-    tasks.retain_mut(|task| match step(task.as_mut()) {
+fn round(tasks: &mut Vec<Timed>, shared: &JobShared) -> bool {
+    let (mut worked, mut now) = (false, Instant::now());
+    tasks.retain_mut(|task| match task.step(&mut now) {
         Ok(Progress::Worked) => {
             worked = true;
             true
         }
-        Ok(Progress::Waiting) => true,
+        Ok(Progress::Waiting | Progress::Blocked) => true,
         Ok(Progress::Finished) => {
             shared.report(Report::TaskFinished);
             false
@@ -149,6 +151,38 @@ fn round(tasks: &mut Vec<Box<dyn Task>>, shared: &JobShared) -> bool {
         }
     });
     worked
+}
+
+/// A task whose time is put down: one look at the clock a step.
+struct Timed {
+    task: Box<dyn Task>,
+    /// What it has been doing since its last step; `None`: it could have gone on, and others had their turn.
+    doing: Option<Spent>,
+    since: Instant,
+}
+
+impl Timed {
+    fn new(task: Box<dyn Task>) -> Self {
+        Self { task, doing: None, since: Instant::now() }
+    }
+
+    /// `now` is when the step before this one ended, and afterwards when this one did.
+    fn step(&mut self, now: &mut Instant) -> Result<Progress> {
+        if let Some(doing) = self.doing {
+            self.task.meter().spend(doing, now.duration_since(self.since));
+        }
+        let began = *now;
+        let progress = step(self.task.as_mut());
+        *now = Instant::now();
+        let (spent, doing) = match progress {
+            Ok(Progress::Waiting) => (Spent::Waiting, Some(Spent::Waiting)),
+            Ok(Progress::Blocked) => (Spent::Blocked, Some(Spent::Blocked)),
+            _ => (Spent::Busy, None),
+        };
+        self.task.meter().spend(spent, now.duration_since(began));
+        (self.doing, self.since) = (doing, *now);
+        progress
+    }
 }
 
 const RUNNING: u8 = 0;

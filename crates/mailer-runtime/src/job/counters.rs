@@ -1,6 +1,6 @@
 //! Counters of one run, shared with its tasks: updated per batch, read when somebody asks for the status.
 
-use super::status::{EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus};
+use super::status::{EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, WorkerStatus};
 use crate::edge::{Capacity, Meter};
 use crate::shared::{JobShared, lock};
 use mailer_core::{Timestamp, Watermark};
@@ -8,29 +8,68 @@ use mailer_operators::Counter;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[derive(Default)]
 pub(crate) struct RunCounters {
     pub(crate) sources: Vec<(String, Mutex<Vec<Arc<SourceMeter>>>)>,
     pub(crate) stages: Vec<StageCounters>,
     pub(crate) sinks: Vec<(String, Arc<AtomicU64>)>,
-    pub(crate) edges: Vec<(String, Capacity, Vec<Arc<Meter>>)>,
+    pub(crate) edges: Vec<EdgeCounters>,
     pub(crate) operators: Mutex<BTreeMap<(String, &'static str), Vec<Counter>>>,
     pub(crate) shared: Option<Arc<JobShared>>,
 }
 
-/// A stage: one counter over all workers, one watermark a worker.
-pub(crate) struct StageCounters {
-    name: String,
-    records: Arc<AtomicU64>,
-    watermarks: Vec<Arc<AtomicI64>>,
+/// An edge: the meters of all its rings.
+pub(crate) struct EdgeCounters {
+    pub(crate) name: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// Of one ring.
+    pub(crate) capacity: Capacity,
+    pub(crate) meters: Vec<Arc<Meter>>,
 }
 
-/// What one task counts.
-#[derive(Clone)]
-pub(crate) struct StageMeter {
-    records: Arc<AtomicU64>,
-    watermark: Arc<AtomicI64>,
+/// A stage: the counters of each worker.
+pub(crate) struct StageCounters {
+    name: String,
+    is_keyed: bool,
+    workers: Vec<StageMeter>,
+}
+
+/// What one task counts. Only its thread writes, so nothing is contended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StageMeter(Arc<TaskCounters>);
+
+#[derive(Debug)]
+struct TaskCounters {
+    records: AtomicU64,
+    batches: AtomicU64,
+    watermark: AtomicI64,
+    /// Nanoseconds by [`Spent`].
+    spent: [AtomicU64; 3],
+}
+
+impl Default for TaskCounters {
+    fn default() -> Self {
+        Self {
+            records: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            watermark: AtomicI64::new(i64::MIN),
+            spent: Default::default(),
+        }
+    }
+}
+
+/// On what a task spends its time. While others have their turn on its thread it does none of this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// In a step that did something.
+    Busy,
+    /// Until there is something to take in.
+    Waiting,
+    /// Until there is room for what is to go out.
+    Blocked,
 }
 
 /// The splits of one source task, as it last described them.
@@ -38,12 +77,33 @@ pub(crate) struct StageMeter {
 pub(crate) struct SourceMeter(Mutex<Vec<SplitStatus>>);
 
 impl StageMeter {
+    /// One batch was taken in.
     pub(crate) fn count(&self, records: usize) {
-        self.records.fetch_add(records as u64, Relaxed);
+        self.0.records.fetch_add(records as u64, Relaxed);
+        self.0.batches.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn note(&self, watermark: Watermark) {
-        self.watermark.store(watermark.0.0, Relaxed);
+        self.0.watermark.store(watermark.0.0, Relaxed);
+    }
+
+    pub(crate) fn spend(&self, on: Spent, time: Duration) {
+        self.0.spent[on as usize].fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
+    fn spent(&self, on: Spent) -> Duration {
+        Duration::from_nanos(self.0.spent[on as usize].load(Relaxed))
+    }
+
+    fn status(&self) -> WorkerStatus {
+        WorkerStatus {
+            records: self.0.records.load(Relaxed),
+            batches: self.0.batches.load(Relaxed),
+            watermark: Some(self.0.watermark.load(Relaxed)).filter(|time| *time > i64::MIN).map(Timestamp),
+            busy: self.spent(Spent::Busy),
+            waiting: self.spent(Spent::Waiting),
+            blocked: self.spent(Spent::Blocked),
+        }
     }
 }
 
@@ -54,23 +114,25 @@ impl SourceMeter {
 }
 
 impl StageCounters {
-    pub(crate) fn new(name: &str, workers: u16) -> Self {
-        let unknown = |_| Arc::new(AtomicI64::new(i64::MIN));
-        Self { name: name.to_owned(), records: Arc::default(), watermarks: (0..workers).map(unknown).collect() }
+    pub(crate) fn new(name: &str, is_keyed: bool, workers: u16) -> Self {
+        let workers = (0..workers).map(|_| StageMeter::default()).collect();
+        Self { name: name.to_owned(), is_keyed, workers }
     }
 
     pub(crate) fn worker(&self, worker: u16) -> StageMeter {
-        let watermark = self.watermarks.get(usize::from(worker)).cloned().unwrap_or_default();
-        StageMeter { records: self.records.clone(), watermark }
+        self.workers.get(usize::from(worker)).cloned().unwrap_or_default()
     }
 
     fn status(&self) -> StageStatus {
-        let least = self.watermarks.iter().map(|watermark| watermark.load(Relaxed)).min();
+        let by_worker: Vec<_> = self.workers.iter().map(StageMeter::status).collect();
         StageStatus {
             name: self.name.clone(),
-            workers: self.watermarks.len() as u16,
-            records: self.records.load(Relaxed),
-            watermark: least.filter(|least| *least > i64::MIN).map(Timestamp),
+            workers: by_worker.len() as u16,
+            records: by_worker.iter().map(|worker| worker.records).sum(),
+            // `None` is less than any time: a worker that knows none holds the stage back.
+            watermark: by_worker.iter().map(|worker| worker.watermark).min().flatten(),
+            is_keyed: self.is_keyed,
+            by_worker,
         }
     }
 }
@@ -95,6 +157,7 @@ impl RunCounters {
     pub(super) fn read_into(&self, status: &mut JobStatus) {
         let Some(shared) = &self.shared else { return };
         status.staged_bytes = shared.staged.bytes();
+        status.staging_budget = shared.staged.budget();
         status.sources = self.sources.iter().map(source_status).collect();
         status.stages = self.stages.iter().map(StageCounters::status).collect();
         status.operators = lock(&self.operators).iter().map(operator_status).collect();
@@ -103,7 +166,7 @@ impl RunCounters {
             records: records.load(Relaxed),
         };
         status.sinks = self.sinks.iter().map(sink).collect();
-        status.edges = self.edges.iter().map(edge_status).collect();
+        status.edges = self.edges.iter().map(EdgeCounters::status).collect();
     }
 }
 
@@ -117,12 +180,18 @@ fn operator_status(((name, counts), counters): (&(String, &'static str), &Vec<Co
     OperatorStatus { name: name.clone(), counts, count: counters.iter().map(Counter::get).sum() }
 }
 
-fn edge_status((name, capacity, meters): &(String, Capacity, Vec<Arc<Meter>>)) -> EdgeStatus {
-    EdgeStatus {
-        name: name.clone(),
-        batches: meters.iter().map(|meter| meter.batches.load(Relaxed)).sum(),
-        bytes: meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
-        capacity_bytes: capacity.bytes * meters.len(),
-        refused: meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
+impl EdgeCounters {
+    fn status(&self) -> EdgeStatus {
+        let rings = self.meters.len();
+        EdgeStatus {
+            name: self.name.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+            batches: self.meters.iter().map(|meter| meter.batches.load(Relaxed)).sum(),
+            capacity_batches: self.capacity.batches * rings,
+            bytes: self.meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
+            capacity_bytes: self.capacity.bytes * rings,
+            refused: self.meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Where a job stands, for people and for tests. Counters are updated per batch.
 
-pub(crate) use super::counters::{RunCounters, SourceMeter, StageMeter};
+pub(crate) use super::counters::{RunCounters, SourceMeter, Spent, StageMeter};
 
+use crate::bottleneck::Bottleneck;
 use crate::shared::lock;
 use mailer_core::{CheckpointId, Error, Timestamp, Watermark};
 use std::sync::Mutex;
@@ -57,6 +58,30 @@ pub struct StageStatus {
     /// How far event time has come at its slowest worker, in milliseconds since the Unix epoch; `None` before the first
     /// watermark, `i64::MAX` at true end of input.
     pub watermark: Option<Timestamp>,
+    /// Records reach it by key.
+    pub is_keyed: bool,
+    /// Its workers one by one.
+    pub by_worker: Vec<WorkerStatus>,
+}
+
+/// One worker of a stage, since the job was started or restarted.
+///
+/// The three times are what it spent; together they are less than the time that passed, because stages that share a
+/// thread take turns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStatus {
+    /// Records taken in.
+    pub records: u64,
+    /// Batches they came in.
+    pub batches: u64,
+    /// How far event time has come here.
+    pub watermark: Option<Timestamp>,
+    /// Time spent working.
+    pub busy: Duration,
+    /// Time spent without input.
+    pub waiting: Duration,
+    /// Time spent with output that nobody takes.
+    pub blocked: Duration,
 }
 
 /// A source.
@@ -110,14 +135,28 @@ pub struct SinkStatus {
 pub struct EdgeStatus {
     /// `from→to`.
     pub name: String,
+    /// The stage that sends.
+    pub from: String,
+    /// The stage that receives.
+    pub to: String,
     /// Elements queued.
     pub batches: usize,
+    /// Most elements it may queue.
+    pub capacity_batches: usize,
     /// Bytes queued.
     pub bytes: usize,
     /// Most bytes it may queue.
     pub capacity_bytes: usize,
     /// How often a sender was refused.
     pub refused: u64,
+}
+
+impl EdgeStatus {
+    /// How full it is, from 0 to 1, by whichever of its bounds is nearer.
+    pub fn fullness(&self) -> f64 {
+        let share = |used: usize, most: usize| if most == 0 { 0.0 } else { used as f64 / most as f64 };
+        share(self.batches, self.capacity_batches).max(share(self.bytes, self.capacity_bytes)).min(1.0)
+    }
 }
 
 /// A picture of a job.
@@ -145,6 +184,10 @@ pub struct JobStatus {
     pub skipped: u64,
     /// Bytes staged for the next barrier.
     pub staged_bytes: usize,
+    /// Most bytes that may be staged; sources wait when they are used up.
+    pub staging_budget: usize,
+    /// What is slow, renewed every second while the job runs; `None` while it keeps up.
+    pub bottleneck: Option<Bottleneck>,
     /// Sources in plan order.
     pub sources: Vec<SourceStatus>,
     /// Stages in plan order.
@@ -159,16 +202,10 @@ pub struct JobStatus {
     pub error: Option<String>,
 }
 
-pub(crate) struct StatusBoard(Mutex<Board>);
-
-struct Board {
-    status: JobStatus,
-    run: RunCounters,
-}
-
-impl StatusBoard {
+impl JobStatus {
+    /// Before the first start.
     pub(crate) fn new(job: &str) -> Self {
-        let status = JobStatus {
+        Self {
             job: job.to_owned(),
             state: JobState::Starting,
             restarts: 0,
@@ -180,14 +217,28 @@ impl StatusBoard {
             failed: 0,
             skipped: 0,
             staged_bytes: 0,
+            staging_budget: 0,
+            bottleneck: None,
             sources: Vec::new(),
             stages: Vec::new(),
             operators: Vec::new(),
             sinks: Vec::new(),
             edges: Vec::new(),
             error: None,
-        };
-        Self(Mutex::new(Board { status, run: RunCounters::default() }))
+        }
+    }
+}
+
+pub(crate) struct StatusBoard(Mutex<Board>);
+
+struct Board {
+    status: JobStatus,
+    run: RunCounters,
+}
+
+impl StatusBoard {
+    pub(crate) fn new(job: &str) -> Self {
+        Self(Mutex::new(Board { status: JobStatus::new(job), run: RunCounters::default() }))
     }
 
     pub(crate) fn snapshot(&self) -> JobStatus {
@@ -199,6 +250,10 @@ impl StatusBoard {
 
     pub(crate) fn start_run(&self, run: RunCounters) {
         lock(&self.0).run = run;
+    }
+
+    pub(crate) fn note_bottleneck(&self, bottleneck: Option<Bottleneck>) {
+        lock(&self.0).status.bottleneck = bottleneck;
     }
 
     pub(crate) fn note_recovery(&self, report: RecoveryReport) {
@@ -249,6 +304,7 @@ impl StatusBoard {
         let run = std::mem::take(&mut board.run);
         run.read_into(&mut board.status);
         board.status.state = state;
+        board.status.bottleneck = None;
         if let Some(error) = error {
             board.status.error = Some(error.to_string());
         }

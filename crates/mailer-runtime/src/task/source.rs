@@ -209,7 +209,9 @@ impl<S: Source> SourceTask<S> {
         if self.ended || self.last.is_some() || !self.core.shared.may_read() {
             self.interrupted();
             self.root.flush_partial(&mut self.core.context)?;
-            return Ok(Progress::Waiting);
+            // Over the budget it could read, and must not: what was read has nowhere to go.
+            let blocked = !self.ended && self.core.shared.staged.is_over_budget();
+            return Ok(if blocked { Progress::Blocked } else { Progress::Waiting });
         }
         self.discover().map_err(|e| self.in_source(e))?;
         match self.source.poll(&mut self.batch).map_err(|e| self.in_source(e))? {
@@ -318,11 +320,15 @@ impl<S: Source> Task for SourceTask<S> {
         }
     }
 
+    fn meter(&self) -> &StageMeter {
+        &self.read
+    }
+
     fn step(&mut self) -> Result<Progress> {
         self.core.context.now = self.core.shared.clock.wall();
         if !self.root.flush(&mut self.core.context)? {
             self.interrupted();
-            return Ok(Progress::Waiting);
+            return Ok(Progress::Blocked);
         }
         if self.finished {
             return Ok(Progress::Finished);

@@ -57,10 +57,14 @@ impl<T: Send> Task for StageTask<T> {
         format!("event time {}", self.at.0)
     }
 
+    fn meter(&self) -> &StageMeter {
+        &self.meter
+    }
+
     fn step(&mut self) -> Result<Progress> {
         self.core.context.now = self.core.shared.clock.wall();
         if !self.root.flush(&mut self.core.context)? {
-            return Ok(Progress::Waiting);
+            return Ok(Progress::Blocked);
         }
         if self.finished {
             return Ok(Progress::Finished);
