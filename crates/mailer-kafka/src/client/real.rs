@@ -1,6 +1,6 @@
 //! Transactions against the broker that `MAILER_KAFKA` names: what their end leaves in the log.
 
-use super::{At, Client, NewTopic, Transactions, WriterSettings};
+use super::{At, Cause, Client, NewTopic, Transactions, WriterSettings};
 use crate::batch::{BatchBuilder, Batches, Codec, Settings};
 use crate::connection::Connection;
 use crate::gather::Parted;
@@ -9,6 +9,7 @@ use kafka_protocol::messages::{BrokerId, FetchRequest, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The last version that names topics by name.
 const BY_NAME: i16 = 12;
@@ -46,23 +47,29 @@ async fn a_transaction_that_is_given_up_ends_in_a_later_epoch_than_its_records()
     let name = format!("given-up-{}", std::time::UNIX_EPOCH.elapsed().unwrap().as_micros());
     let topic = NewTopic { name: name.clone(), partitions: 1, replication: 1, configs: vec![] };
     client.create_topic(&topic).await.unwrap();
-    let patience = tokio::time::Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_secs(60);
     while client.topic(&name).await.unwrap().is_none() {
-        assert!(tokio::time::Instant::now() < patience);
+        assert!(Instant::now() < patience);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
     // Metadata names a leader a moment before it leads.
     client.offset((&name, 0), At::HighWatermark).await.unwrap();
     let settings = WriterSettings::of(&connection).unwrap();
-    let mut transactions =
-        Transactions::claim(client.clone(), &name, Duration::from_secs(60), &settings).await.unwrap();
+    // A cluster that has never seen a transaction makes room for them first.
+    let mut transactions = loop {
+        match Transactions::claim(client.clone(), &name, Duration::from_secs(60), &settings).await {
+            Ok(transactions) => break transactions,
+            Err(failure) => assert!(failure.cause == Cause::Retriable && Instant::now() < patience, "{failure}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     transactions.begin().unwrap();
     transactions.write(&name, vec![batch()], Arc::new(|_| ())).await.unwrap();
     transactions.close().await;
     let mut found = epochs(&client, &name).await;
     while found.len() < 2 {
-        assert!(tokio::time::Instant::now() < patience, "the transaction is left open: {found:?}");
+        assert!(Instant::now() < patience, "the transaction is left open: {found:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
         found = epochs(&client, &name).await;
     }
