@@ -45,7 +45,9 @@ async fn a_transaction_that_is_given_up_ends_in_a_later_epoch_than_its_records()
     let connection = Connection::new(bootstrap);
     let client = Arc::new(Client::connect(&connection).await.unwrap());
     let name = format!("given-up-{}", std::time::UNIX_EPOCH.elapsed().unwrap().as_micros());
-    let topic = NewTopic { name: name.clone(), partitions: 1, replication: 1, configs: vec![] };
+    // The batch is of 1970: it would be deleted.
+    let configs = vec![("retention.ms", "-1".to_owned())];
+    let topic = NewTopic { name: name.clone(), partitions: 1, replication: 1, configs };
     client.create_topic(&topic).await.unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     while client.topic(&name).await.unwrap().is_none() {
