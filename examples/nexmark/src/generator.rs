@@ -152,7 +152,13 @@ mod tests {
             let (kind, size) = match &event {
                 Event::Person(p) => (
                     "person",
-                    p.name.len() + p.email.len() + p.credit_card.len() + p.city.len() + p.state.len() + p.extra.len() + 8,
+                    p.name.len()
+                        + p.email.len()
+                        + p.credit_card.len()
+                        + p.city.len()
+                        + p.state.len()
+                        + p.extra.len()
+                        + 8,
                 ),
                 Event::Auction(a) => ("auction", a.item.len() + a.description.len() + a.extra.len() + 7 * 8),
                 Event::Bid(b) => ("bid", b.extra.len() + 4 * 8),

@@ -9,8 +9,8 @@ mod expand;
 mod hottest;
 mod latest;
 mod sellers;
-mod statistics;
 mod stateless;
+mod statistics;
 mod winning;
 
 pub use bidders::{q11, q12};
@@ -18,8 +18,8 @@ pub use expand::{Expanded, q20};
 pub use hottest::{Hottest, q5, q7};
 pub use latest::{q18, q19};
 pub use sellers::{NewSeller, Offered, q3, q8};
-pub use statistics::{ByRank, Counts, Prices, q15, q16, q17};
 pub use stateless::{ByTime, Folders, Priced, Sided, q0, q1, q2, q13, q14, q21, q22};
+pub use statistics::{ByRank, Counts, Prices, q15, q16, q17};
 pub use winning::{Average, SellerAverage, Won, q4, q6, q9};
 
 use crate::event::Event;

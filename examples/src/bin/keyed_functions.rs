@@ -67,8 +67,7 @@ fn process(env: &Env, paid: &Collect<(u32, i64)>, reminded: &Collect<u32>) {
     // ANCHOR: process
     let unpaid = SideTag::new("unpaid");
     let payments = Payments { placed: Value::default(), unpaid: unpaid.clone() };
-    let (took, unpaid) =
-        steps(env).key_by(|step| step.0).process("payments", payments).side_output(&unpaid);
+    let (took, unpaid) = steps(env).key_by(|step| step.0).process("payments", payments).side_output(&unpaid);
     took.sink("paid", paid.clone());
     unpaid.sink("reminders", reminded.clone());
     // ANCHOR_END: process
@@ -88,8 +87,7 @@ type Dated = (String, i64, u64);
 
 fn dated(env: &Env, name: &str, values: &[(&str, i64, u64)]) -> Stream<Dated> {
     let values = values.iter().map(|(currency, time, value)| ((*currency).to_owned(), *time, *value));
-    env.source(name, SliceSource::new(values))
-        .watermarks(Watermarks::monotonic().timestamps(|dated: &Dated| dated.1))
+    env.source(name, SliceSource::new(values)).watermarks(Watermarks::monotonic().timestamps(|dated: &Dated| dated.1))
 }
 
 const AMOUNTS: [(&str, i64, u64); 4] = [("EUR", 99, 10), ("EUR", 100, 30), ("CHF", 100, 10), ("EUR", 101, 20)];

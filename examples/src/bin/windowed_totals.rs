@@ -21,9 +21,8 @@ fn order(n: u64) -> Order {
 fn totals(env: &Env) -> (Stream<Total>, Stream<Order>) {
     // ANCHOR: totals
     let late = SideTag::new("late orders");
-    let watermarks = Watermarks::bounded(Duration::from_secs(5))
-        .timestamps(|order: &Order| order.1)
-        .emit_every(Duration::ZERO); // behind every batch: all of this takes only milliseconds
+    let watermarks =
+        Watermarks::bounded(Duration::from_secs(5)).timestamps(|order: &Order| order.1).emit_every(Duration::ZERO); // behind every batch: all of this takes only milliseconds
     env.source("orders", Generator::new(order).count(ORDERS))
         .watermarks(watermarks)
         .key_by(|order| order.0)
@@ -57,7 +56,8 @@ fn main() -> Result<()> {
         .map(move |(customer, hour, orders)| format!("customer {customer}, {hour} ms: largest {:?}", cents(orders)))
         .sink("largest", Stdout);
     totals.map(|(customer, minute, cents)| format!("customer {customer}, {minute} ms: {cents}")).sink("out", Stdout);
-    late.map(|(customer, time, cents)| format!("customer {customer}, {time} ms: {cents} too late")).sink("late", Stdout);
+    late.map(|(customer, time, cents)| format!("customer {customer}, {time} ms: {cents} too late"))
+        .sink("late", Stdout);
     env.execute()
 }
 

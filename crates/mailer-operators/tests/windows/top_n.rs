@@ -44,11 +44,8 @@ fn of_equals_the_one_that_came_first_is_better() {
 #[test]
 fn sliding_windows_merge_the_rankings_of_their_panes() {
     let script = [record(7, "k", 12), record(2, "k", 11), record(8, "k", 95), Input::Watermark(15)];
-    let expected = [
-        last("k", -5, 5, pairs(&[11])),
-        last("k", 0, 10, pairs(&[95, 11])),
-        last("k", 5, 15, pairs(&[95, 12])),
-    ];
+    let expected =
+        [last("k", -5, 5, pairs(&[11])), last("k", 0, 10, pairs(&[95, 11])), last("k", 5, 15, pairs(&[95, 12]))];
     check_script(best(Windows::of(Sliding::of(ms(10), ms(5))), 2), &script, &expected).unwrap();
 }
 
@@ -80,11 +77,8 @@ fn a_ranking_is_put_out_again_when_a_late_record_comes() {
         let (key, window, value) = ("k".to_owned(), TimeWindow::new(0, 10), pairs(value));
         (9, Windowed { key, window, value, firing, revision })
     };
-    let expected = [
-        result(&[70, 50], Firing::Early, 0),
-        result(&[70, 60], Firing::OnTime, 1),
-        result(&[90, 70], Firing::Late, 2),
-    ];
+    let expected =
+        [result(&[70, 50], Firing::Early, 0), result(&[70, 60], Firing::OnTime, 1), result(&[90, 70], Firing::Late, 2)];
     check_script(best(windows(), 2), &script, &expected).unwrap();
 
     let mut harness = Harness::new(best(windows(), 2)).unwrap();

@@ -3,8 +3,8 @@
 use super::{Connected, KeyedChain, KeyedStream, Stream};
 use mailer_core::{Either, Key, Keyed, TimeWindow};
 use mailer_operators::{
-    AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, JoinWindow, ProcessWindow, ReduceWindow, SideTag, TopNWindow,
-    WindowFunction, Windowing, Windows,
+    AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, JoinWindow, ProcessWindow, ReduceWindow, SideTag,
+    TopNWindow, WindowFunction, Windowing, Windows,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::cmp::Ordering;

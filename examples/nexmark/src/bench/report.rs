@@ -49,7 +49,9 @@ impl Report {
     pub(super) fn print(&self) {
         if !self.json {
             println!("nexmark: {}; load {}", self.heading, load());
-            println!("query    events/s   CPU ns/event   × Flink's published, per core   by hand, events/s   ours/by hand, by CPU time");
+            println!(
+                "query    events/s   CPU ns/event   × Flink's published, per core   by hand, events/s   ours/by hand, by CPU time"
+            );
         }
         for (query, rounds) in &self.rounds {
             let figures = Figures::of(rounds, self.events);

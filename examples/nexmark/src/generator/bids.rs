@@ -50,7 +50,8 @@ fn channels() -> &'static [(String, String)] {
         let hot: Vec<_> = HOT_CHANNELS.iter().map(|name| ((*name).to_owned(), page())).collect();
         let others = (0..CHANNELS).map(|number| {
             // One of ten does not say who it is.
-            let id = if number % 10 > 0 { format!("&channel_id={}", number.reverse_bits() >> 34) } else { String::new() };
+            let id =
+                if number % 10 > 0 { format!("&channel_id={}", number.reverse_bits() >> 34) } else { String::new() };
             (format!("channel-{number}"), page() + &id)
         });
         hot.into_iter().chain(others.collect::<Vec<_>>()).collect()

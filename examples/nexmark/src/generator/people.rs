@@ -5,13 +5,11 @@ use super::random::Random;
 use crate::event::Person;
 
 const STATES: [&str; 6] = ["AZ", "CA", "ID", "OR", "WA", "WY"];
-const CITIES: [&str; 10] = [
-    "Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne",
-];
+const CITIES: [&str; 10] =
+    ["Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne"];
 const FIRST_NAMES: [&str; 11] =
     ["Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter"];
-const LAST_NAMES: [&str; 9] =
-    ["Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"];
+const LAST_NAMES: [&str; 9] = ["Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"];
 /// Bytes of a person.
 const SIZE: usize = 200;
 

@@ -76,7 +76,13 @@ pub fn q5(events: Stream<Event>) -> Stream<Hottest, impl Operator<Keyed<i64, Hot
     counts
         .key_by(|count| count.0)
         .window(Tumbling::of(SLIDE))
-        .aggregate("q5 most", || (0, Vec::new()), |top, (_, auction, bids)| add(top, bids, auction), merge, |_, top| top)
+        .aggregate(
+            "q5 most",
+            || (0, Vec::new()),
+            |top, (_, auction, bids)| add(top, bids, auction),
+            merge,
+            |_, top| top,
+        )
         .flat_map(|top| {
             let (end, (bids, auctions)) = (top.key, top.value);
             auctions.into_iter().map(move |auction| Hottest { end, auction, bids })

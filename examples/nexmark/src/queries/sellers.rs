@@ -35,9 +35,7 @@ type Address = (Text, Text, Text);
 type Side = (u64, Either<Address, u64>);
 
 /// Local item suggestion: who sells in a category, in three states? Both sides are kept for ever.
-pub fn q3(
-    events: Stream<Event>,
-) -> Stream<Offered, impl Operator<Keyed<u64, Side>, Out = Offered>, Keyed<u64, Side>> {
+pub fn q3(events: Stream<Event>) -> Stream<Offered, impl Operator<Keyed<u64, Side>, Out = Offered>, Keyed<u64, Side>> {
     let side = |event: Event| match event {
         Event::Person(person) if ["OR", "ID", "CA"].contains(&&*person.state) => {
             Some((person.id, Either::Left((person.name, person.city, person.state))))

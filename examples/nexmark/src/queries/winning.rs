@@ -198,7 +198,9 @@ pub struct Average {
 type Price = (u64, u64);
 
 /// Average price for a category, with every auction that is over.
-pub fn q4(events: Stream<Event>) -> Stream<Average, impl Operator<Keyed<u64, Price>, Out = Average>, Keyed<u64, Price>> {
+pub fn q4(
+    events: Stream<Event>,
+) -> Stream<Average, impl Operator<Keyed<u64, Price>, Out = Average>, Keyed<u64, Price>> {
     short(events)
         .process("q4 winning", Winning::default())
         .map(|(lot, offer)| (lot.category, offer.0))

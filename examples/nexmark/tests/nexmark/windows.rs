@@ -62,10 +62,7 @@ fn q11_counts_the_bids_of_a_visit() {
     let expected = visits(&events(COUNT));
     let bidders: std::collections::BTreeSet<u64> = expected.iter().map(|visit| visit.0).collect();
     assert!(bidders.len() < expected.len(), "some came twice");
-    check(
-        |events| q11(events).map(|bids| (bids.key, bids.window.start.0, bids.window.end.0, bids.value)),
-        expected,
-    );
+    check(|events| q11(events).map(|bids| (bids.key, bids.window.start.0, bids.window.end.0, bids.value)), expected);
 }
 
 /// When is a matter of the clock, so only what holds at any time is checked.
