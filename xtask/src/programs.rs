@@ -38,6 +38,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("state", "mailer-state", "value_state"),
     ("window", "mailer-operators", "window"),
     ("window-memory", "mailer-operators", "window_memory"),
+    ("session-memory", "mailer-runtime", "open_sessions"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
