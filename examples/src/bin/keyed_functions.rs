@@ -10,7 +10,7 @@ const MINUTE: i64 = 60_000;
 /// Order, event time in milliseconds, and what has happened.
 type Step = (u32, i64, &'static str);
 
-fn steps(env: &Env) -> Stream<Step> {
+fn steps(env: &Env, name: &str) -> Stream<Step> {
     let steps = [
         (1, 0, "placed"),
         (2, MINUTE, "placed"),
@@ -20,7 +20,7 @@ fn steps(env: &Env) -> Stream<Step> {
         (3, 21 * MINUTE, "placed"), // sent twice
         (3, 22 * MINUTE, "paid"),
     ];
-    env.source("steps", SliceSource::new(steps)).watermarks(Watermarks::monotonic().timestamps(|step: &Step| step.1))
+    env.source(name, SliceSource::new(steps)).watermarks(Watermarks::monotonic().timestamps(|step: &Step| step.1))
 }
 
 // ANCHOR: function
@@ -67,7 +67,7 @@ fn process(env: &Env, paid: &Collect<(u32, i64)>, reminded: &Collect<u32>) {
     // ANCHOR: process
     let unpaid = SideTag::new("unpaid");
     let payments = Payments { placed: Value::default(), unpaid: unpaid.clone() };
-    let (took, unpaid) = steps(env).key_by(|step| step.0).process("payments", payments).side_output(&unpaid);
+    let (took, unpaid) = steps(env, "steps").key_by(|step| step.0).process("payments", payments).side_output(&unpaid);
     took.sink("paid", paid.clone());
     unpaid.sink("reminders", reminded.clone());
     // ANCHOR_END: process
@@ -75,7 +75,7 @@ fn process(env: &Env, paid: &Collect<(u32, i64)>, reminded: &Collect<u32>) {
 
 fn dedupe(env: &Env, out: &Collect<Step>) {
     // ANCHOR: dedupe
-    steps(env)
+    steps(env, "repeated steps")
         .key_by(|step| step.0)
         .dedupe_by("once", Duration::from_secs(3_600), |step| step.2.to_owned()) // per order and kind, for an hour
         .sink("steps, each once", out.clone());
