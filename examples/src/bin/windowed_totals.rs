@@ -21,10 +21,10 @@ fn order(n: u64) -> Order {
 fn totals(env: &Env) -> (Stream<Total>, Stream<Order>) {
     // ANCHOR: totals
     let late = SideTag::new("late orders");
-    let watermarks =
-        Watermarks::bounded(Duration::from_secs(5)).timestamps(|order: &Order| order.1).emit_every(Duration::ZERO); // behind every batch: all of this takes only milliseconds
+    // A watermark behind every batch rather than every 10 ms: all of this takes only milliseconds.
+    let bounded = Watermarks::bounded(Duration::from_secs(5)).emit_every(Duration::ZERO);
     env.source("orders", Generator::new(order).count(ORDERS))
-        .watermarks(watermarks)
+        .watermarks(bounded.timestamps(|order: &Order| order.1))
         .key_by(|order| order.0)
         .window(Tumbling::of(Duration::from_secs(60)))
         .allowed_lateness(Duration::from_secs(30))
