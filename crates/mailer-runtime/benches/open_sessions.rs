@@ -37,7 +37,9 @@ fn main() {
     job.savepoint().unwrap();
     let grown = (resident() - before) as f64;
     println!("{sessions} sessions open: {:.0} MB, {:.0} bytes a session", grown / 1e6, grown / sessions as f64);
-    println!("open windows, the copy in the state backend and what a checkpoint needs; {STATED} bytes a session stated");
+    println!(
+        "open windows, the copy in the state backend and what a checkpoint needs; {STATED} bytes a session stated"
+    );
     job.stop(Stop::Now).unwrap();
     job.wait().unwrap();
     assert!(!judge || grown <= STATED * sessions as f64, "more than stated");

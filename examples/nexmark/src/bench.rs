@@ -78,20 +78,20 @@ pub fn run(options: &Options) -> Result<()> {
     let mut report = Report::new(options, &queries, events);
     for _ in 0..options.rounds() {
         for query in &queries {
-            let ours = spent(|| ours(*query, &replay, options.workers, events))?;
-            let mut by_hand = false;
-            let loops = spent(|| Ok(by_hand = by_hand::discard(*query, &replay, events)))?;
-            report.add(*query, Round { ours, by_hand: by_hand.then_some(loops) });
+            let (done, ours) = spent(|| ours(*query, &replay, options.workers, events));
+            done?;
+            let (is_one, by_hand) = spent(|| by_hand::discard(*query, &replay, events));
+            report.add(*query, Round { ours, by_hand: is_one.then_some(by_hand) });
         }
     }
     report.print();
     Ok(())
 }
 
-fn spent(run: impl FnOnce() -> Result<()>) -> Result<Spent> {
+fn spent<T>(run: impl FnOnce() -> T) -> (T, Spent) {
     let begin = Moment::now();
-    run()?;
-    Ok(black_box(begin.spent()))
+    let done = black_box(run());
+    (done, begin.spent())
 }
 
 fn ours(query: Query, replay: &Replay, workers: u16, events: u64) -> Result<()> {

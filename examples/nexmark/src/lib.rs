@@ -7,7 +7,7 @@
 //!   [`queries::Query`] is the list of them. The tests compare each with a computation over the sorted events that uses
 //!   nothing of the engine.
 //! * [`by_hand`] has loops that answer some of them without an engine: what an answer costs at the least.
-//! * [`bench`] is `cargo xtask bench nexmark`.
+//! * [`mod@bench`] is `cargo xtask bench nexmark`.
 
 pub mod bench;
 pub mod by_hand;

@@ -23,7 +23,7 @@ impl Replay {
     /// Makes a block of at least `events` events: a multiple of 5,000 in which no group of the model is cut in two.
     pub fn new(model: &Model, events: u64) -> Self {
         let mut length = events.max(1).next_multiple_of(ALIGNMENT);
-        while length % model.group != 0 {
+        while !length.is_multiple_of(model.group) {
             length += ALIGNMENT;
         }
         let mut block: Vec<Event> = (0..length).map(|at| model.event(model.number_at(at))).collect();

@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let cents = |orders: Vec<Order>| orders.into_iter().map(|order| order.2).collect::<Vec<_>>();
     largest(&env)
         .map(move |(customer, hour, orders)| format!("customer {customer}, {hour} ms: largest {:?}", cents(orders)))
-        .sink("largest", Stdout);
+        .sink("largest out", Stdout);
     totals.map(|(customer, minute, cents)| format!("customer {customer}, {minute} ms: {cents}")).sink("out", Stdout);
     late.map(|(customer, time, cents)| format!("customer {customer}, {time} ms: {cents} too late"))
         .sink("late", Stdout);
