@@ -53,6 +53,20 @@ fn a_drained_job_is_started_again_from_its_last_checkpoint() {
     assert!(text.contains(r#"["numbers", "counts"] restored"#), "{text}");
 }
 
+/// What they put out is compared in their own tests.
+#[test]
+fn programs_with_event_time_come_to_their_ends() {
+    let lines = |program: &str| printed(program, &[]).lines().map(str::to_owned).collect::<Vec<_>>();
+    let counted = |program: &str, what: &str| lines(program).iter().filter(|line| line.contains(what)).count();
+    let totals = env!("CARGO_BIN_EXE_windowed_totals");
+    assert!(counted(totals, "too late") > 0 && counted(totals, "largest [") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_page_sessions"), "left at page") > 100);
+    assert!(counted(env!("CARGO_BIN_EXE_fraud_rules"), "rule 3: card") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_enrichment"), "customer 13 is unknown") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_clicks_and_impressions"), "not clicked") > 0);
+    assert_eq!(counted(env!("CARGO_BIN_EXE_keyed_functions"), "reminded of [2]"), 1);
+}
+
 #[test]
 fn the_options_of_kafka_make_a_plan() {
     let text = printed(env!("CARGO_BIN_EXE_kafka_options"), &[]);

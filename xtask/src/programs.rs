@@ -29,11 +29,16 @@ pub fn sim(arguments: &[OsString]) -> Result<()> {
 /// Ours beside other clients on a real broker, which is more than a bench of a crate.
 const KAFKA: &str = "kafka";
 
+/// A program of its own, with queries and their loops by hand.
+const NEXMARK: &str = "nexmark";
+
 /// The other areas that can be measured, each a bench of one crate that holds its own baseline.
 const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
     ("state", "mailer-state", "value_state"),
     ("window", "mailer-operators", "window"),
+    ("window-memory", "mailer-operators", "window_memory"),
+    ("session-memory", "mailer-runtime", "open_sessions"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
@@ -44,14 +49,27 @@ pub fn bench(arguments: &[OsString]) -> Result<()> {
     if area == KAFKA {
         return kafka_bench::run(&arguments[1..]);
     }
+    if area == NEXMARK {
+        return nexmark(&arguments[1..]);
+    }
     let Some((_, package, bench)) = BENCHES.iter().find(|(name, ..)| *name == area) else {
-        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA]).collect();
+        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA, NEXMARK]).collect();
         bail!("no area {area:?} to measure: give one of {}", names.join(", "));
     };
     prepare()?;
     let mut cargo = workspace::cargo();
     cargo.args(["bench", "--package", package, "--bench", bench, "--"]);
     process::run(cargo.args(&arguments[1..]))
+}
+
+/// Nexmark's queries; the smoke test measures nothing, and has most of it compiled already by the tests.
+fn nexmark(arguments: &[OsString]) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", "mailer-nexmark", "--bin", "nexmark"]);
+    if !arguments.iter().any(|argument| argument == "--smoke") {
+        cargo.arg("--release");
+    }
+    process::run(cargo.arg("--").args(arguments))
 }
 
 /// Shows exactly-once output surviving two deaths: on a real broker where one can be had, else in process.

@@ -34,6 +34,7 @@ const RSKAFKA: &str = "mailer-rskafka";
 const EXAMPLES: &str = "mailer-examples";
 const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+const NEXMARK: &str = "mailer-nexmark";
 const MEASURE: &str = "mailer-measure";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -64,6 +65,7 @@ pub(super) const CRATES: &[Crate] = &[
     row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
     top("mailer-bench"),
     top(EXAMPLES),
+    top(NEXMARK),
     top(INTEGRATION_TESTS),
 ];
 
