@@ -63,6 +63,7 @@ mod dead_letter;
 mod driver;
 mod error;
 mod handler;
+pub mod kafka;
 pub mod ledger;
 pub mod offset_map;
 mod options;
@@ -86,6 +87,9 @@ pub use error::{BoxError, Error, ErrorKind};
 pub use handler::{
     BatchError, BatchHandler, Batched, Context, Handler, HandlerError, HandlerFn, HandlerWith, Single, SyncHandler,
     handler_fn, handler_with, sync,
+};
+pub use kafka::{
+    AwsKeys, Balance, DeadLetterTopic, GroupProtocol, Isolation, Kafka, OffsetReset, Oidc, Sasl, Security, Token,
 };
 pub use options::{Buffer, Commit, DeadLetterFailure, Options, RateLimit, Stuck, Window};
 pub use ordering::{KeyFunction, KeyScope, Ordering};
