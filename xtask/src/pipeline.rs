@@ -65,6 +65,8 @@ fn full(report: &mut Report) {
     report.step("documentation", || cargo(&["doc", "--workspace", "--no-deps"], &strict));
     report.step("sim --seeds 500", || programs::sim(&["--seeds".into(), "500".into()]).map(|()| Count::STEP));
     report.step("crash-test --quick", || programs::crash_test(&["--quick".into()]).map(|()| Count::STEP));
+    let members = ["--parallel-consumer".into(), "--kills".into(), "4".into()];
+    report.step("crash-test --parallel-consumer", || programs::crash_test(&members).map(|()| Count::STEP));
     report.step("bench kafka --smoke", || programs::bench(&["kafka".into(), "--smoke".into()]).map(|()| Count::STEP));
 }
 
