@@ -21,6 +21,7 @@ mod commits;
 mod dead_letter_topic;
 mod errors;
 mod fetcher;
+mod google;
 mod holdings;
 mod lookup;
 mod member;

@@ -61,6 +61,7 @@ mod consumer;
 mod control;
 mod dead_letter;
 mod driver;
+mod endpoint;
 mod error;
 mod handler;
 pub mod kafka;
@@ -83,6 +84,7 @@ pub use builder::Builder;
 pub use consumer::ParallelConsumer;
 pub use control::{Control, Phase, Scope};
 pub use dead_letter::{DeadLetter, DynDeadLetter, Failure, IntoDeadLetter, LogDeadLetters, MakingDeadLetter, Putting};
+pub use endpoint::Endpoint;
 pub use error::{BoxError, Error, ErrorKind};
 pub use handler::{
     BatchError, BatchHandler, Batched, Context, Handler, HandlerError, HandlerFn, HandlerWith, Single, SyncHandler,
