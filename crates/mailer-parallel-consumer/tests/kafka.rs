@@ -1,6 +1,8 @@
 //! Whole consumers on a real broker: the one that `MAILER_KAFKA=host:port` names.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test that cannot go on fails")]
 
+#[path = "kafka/security.rs"]
+mod security;
 #[path = "kafka/support.rs"]
 mod support;
 
@@ -324,13 +326,16 @@ async fn read_with_headers(cluster: &Cluster, topic: &str) -> Vec<krafka::Consum
     read
 }
 
-/// On a broker of its own, which dies as by a power cut and comes back.
+/// On a broker of its own, which dies as by a power cut and comes back. It also takes no long metadata: offsets are
+/// committed without their map, or with a shorter one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_restarts_costs_time_and_nothing_else() {
     if Cluster::from_environment().await.is_none() {
         return; // no real brokers today
     }
-    let mut broker = Broker::start(BrokerOptions::named("test-parallel-restart")).unwrap();
+    let mut broker =
+        Broker::start(BrokerOptions::named("test-parallel-restart").property("offset.metadata.max.bytes", "70"))
+            .unwrap();
     let cluster = Cluster::at(broker.bootstrap()).await;
     let (topic, group) = (cluster.topic("restart", 4).await, unique("restart"));
     cluster.write(&topic, 0..2_000, 40).await;
@@ -357,6 +362,8 @@ async fn a_broker_that_restarts_costs_time_and_nothing_else() {
     let cluster = Cluster::at(broker.bootstrap()).await;
     cluster.write(&topic, 2_000..2_500, 40).await;
     journal.until_handled(0..2_500).await;
+    let counters = member.snapshot().await.counters;
+    assert!(counters.maps_refused > 0 && counters.commits > 10, "{counters:?}");
     member.stop().await;
     journal.check_order();
     println!("handled again after the restart: {}", journal.repeated().len());
