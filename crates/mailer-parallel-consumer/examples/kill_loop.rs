@@ -5,7 +5,11 @@
 //!
 //! - every record was handled at least once;
 //! - no record of a key was handled for the first time behind a later one of that key;
-//! - a record was handled again only if its handler had ended within a commit interval before the kill.
+//! - a record was handled again only if its handler had ended within a commit interval before the kill;
+//! - the offsets that the group has committed never went back.
+//!
+//! Now and then a member is frozen instead, for longer than its session: it wakes up as a member that has lost everything,
+//! with handlers that end and commits that must not be taken.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "this program talks to a person")]
 
 #[path = "kill_loop/checks.rs"]
@@ -43,13 +47,18 @@ enum Role {
     Victim(victim::Orders),
 }
 
-#[tokio::main(worker_threads = 2)]
-async fn main() -> ExitCode {
+/// Threads of the runtime, on either side.
+const WORKERS: usize = 2;
+
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match arguments.role {
-        Some(Role::Victim(orders)) => victim::run(orders).await.map(|()| true),
-        None => play(arguments.kills, arguments.seed).await,
-    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().unwrap();
+    let result = runtime.block_on(async {
+        match arguments.role {
+            Some(Role::Victim(orders)) => victim::run(orders).await.map(|()| true),
+            None => play(arguments.kills, arguments.seed).await,
+        }
+    });
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

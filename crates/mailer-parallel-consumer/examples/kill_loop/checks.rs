@@ -16,6 +16,7 @@ pub(crate) fn all(played: &Played) -> Vec<(&'static str, Outcome)> {
         ("every record is handled", handled(played)),
         ("records of a key are handled in order", in_order(&played.entries)),
         ("only what was completed since the last commit is handled again", repeated(played)),
+        ("committed offsets never go back", commits(played)),
         ("members that are stopped end well", stopped(played)),
     ]
 }
@@ -46,14 +47,19 @@ fn in_order(entries: &[Entry]) -> Outcome {
     Ok(format!("{} keys", last.len()))
 }
 
-/// A record that is handled again was completed by a process that was killed, and not long before.
+/// A record that is handled again was completed by a process that was killed, and not long before; or while one of the two
+/// processes was frozen, which the group takes for dead.
 fn repeated(played: &Played) -> Outcome {
     let kills: HashMap<u32, u64> = played.kills.iter().copied().collect();
     let limit = (INTERVAL + SLACK).as_micros() as u64;
     let mut completed: BTreeMap<(i32, i64), &Entry> = BTreeMap::new();
-    let (mut times, mut oldest) = (0_u64, 0);
+    let (mut times, mut by_frozen, mut oldest) = (0_u64, 0_u64, 0);
     for entry in &played.entries {
         let Some(before) = completed.insert((entry.partition, entry.offset), entry) else { continue };
+        if was_frozen(played, before, entry, limit) {
+            by_frozen += 1;
+            continue;
+        }
         let Some(killed) = kills.get(&before.process) else {
             return Err(format!("{entry:?} repeats {before:?}, whose process was not killed"));
         };
@@ -67,10 +73,26 @@ fn repeated(played: &Played) -> Outcome {
     }
     let (kills, oldest) = (played.kills.len().max(1) as u64, Duration::from_micros(oldest));
     Ok(format!(
-        "{times} repeated in {kills} kills, {} a kill; the oldest was completed {oldest:.0?} before its kill (limit {:?})",
+        "{times} repeated in {kills} kills, {} a kill; the oldest was completed {oldest:.0?} before its kill (limit {:?}); \
+         {by_frozen} in {} freezes",
         times / kills,
-        INTERVAL + SLACK
+        INTERVAL + SLACK,
+        played.freezes.len()
     ))
+}
+
+fn was_frozen(played: &Played, before: &Entry, again: &Entry, limit: u64) -> bool {
+    let concerns = |process: u32, begin: u64, end: u64| {
+        (process == before.process || process == again.process) && begin <= before.at + limit && before.at <= end
+    };
+    played.freezes.iter().any(|(process, begin, end)| concerns(*process, *begin, *end))
+}
+
+fn commits(played: &Played) -> Outcome {
+    match played.commits.went_back.first() {
+        None => Ok(format!("looked at {} times", played.commits.looks)),
+        Some(first) => Err(first.clone()),
+    }
 }
 
 fn stopped(played: &Played) -> Outcome {
@@ -83,13 +105,22 @@ fn stopped(played: &Played) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::play::Watched;
 
     fn entry(at: u64, process: u32, offset: i64) -> Entry {
         Entry { at, process, partition: 0, offset, key: 1, number: offset as u64 }
     }
 
     fn played(entries: Vec<Entry>) -> Played {
-        Played { entries, written: 2, kills: vec![(7, 2_000_000)], stopped: 2 }
+        let commits = Watched::default();
+        Played {
+            entries,
+            written: 2,
+            kills: vec![(7, 2_000_000)],
+            freezes: vec![(9, 5_000_000, 6_000_000)],
+            commits,
+            stopped: 2,
+        }
     }
 
     #[test]
@@ -105,5 +136,7 @@ mod tests {
         let again = "only what was completed since the last commit is handled again";
         assert_eq!(failing(vec![entry(1, 7, 0), entry(2_100_000, 8, 0), entry(2_100_001, 8, 1)]), [again], "too old");
         assert_eq!(failing(vec![entry(1, 8, 0), entry(2, 8, 0), entry(3, 8, 1)]), [again], "nobody died");
+        let frozen = |at| vec![entry(at, 9, 0), entry(7_000_000, 8, 0), entry(7_000_001, 8, 1)];
+        assert_eq!((failing(frozen(5_500_000)).len(), failing(frozen(1_000_000))), (0, vec![again]));
     }
 }

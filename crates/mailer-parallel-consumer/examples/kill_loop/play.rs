@@ -1,11 +1,13 @@
 //! The other side: feeds the topic, kills members, starts them again, and stops them at the end.
 
 use crate::journal::{self, Entry, now};
-use krafka::admin::{CreateTopicsOptions, NewTopic};
+use crate::victim::FROZEN;
+use krafka::admin::{CreateTopicsOptions, ListConsumerGroupOffsetsOptions, NewTopic};
 use krafka::producer::Producer;
 use mailer_parallel_consumer::BoxError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ const MEMBERS: usize = 2;
 /// Records a second.
 const RATE: u64 = 1_000;
 const KEYS: u64 = 200;
+/// In so many kills one member is frozen.
+const KILLS_PER_FREEZE: usize = 8;
 /// How long members may take for what is left at the end: a session timeout and some.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -49,6 +53,10 @@ pub(crate) struct Played {
     pub(crate) written: u64,
     /// Process and time of each kill.
     pub(crate) kills: Vec<(u32, u64)>,
+    /// Process, beginning and end of each freeze.
+    pub(crate) freezes: Vec<(u32, u64, u64)>,
+    /// How often the group's committed offsets were looked at, and where they went back.
+    pub(crate) commits: Watched,
     /// Members that were stopped at the end, and ended well.
     pub(crate) stopped: usize,
 }
@@ -82,6 +90,13 @@ impl Members<'_> {
             member.args(["--instance", &format!("member-{place}")]);
         }
         Ok(member.stdin(Stdio::piped()).spawn()?)
+    }
+
+    fn freeze(&mut self, place: usize) -> Result<(u32, u64, u64), BoxError> {
+        let member = &mut self.running[place];
+        let begin = now();
+        member.stdin.as_mut().ok_or("a member without input")?.write_all(b"!")?;
+        Ok((member.id(), begin, begin + (FROZEN + Duration::from_secs(2)).as_micros() as u64))
     }
 
     /// SIGKILL, and another one in its place.
@@ -131,13 +146,20 @@ pub(crate) async fn play(bootstrap: &str, protocol: Protocol, kills: u32, seed: 
         let member = members.start(place)?;
         members.running.push(member);
     }
+    let watch = Watch::start(kafka.clone(), topic.clone());
     let writer = Writer::start(kafka.producer().build().await?, topic);
-    let mut killed = Vec::new();
+    let (mut killed, mut frozen) = (Vec::new(), Vec::new());
     let mut random = Random(seed);
     while killed.len() < kills as usize {
         progress(&journal, 200 + random.below(1_500)).await?;
         sleep(Duration::from_millis(random.below(700))).await; // a kill hits any moment of an interval
-        killed.push(members.kill(random.below(MEMBERS as u64) as usize)?);
+        let place = random.below(MEMBERS as u64) as usize;
+        if killed.len() % KILLS_PER_FREEZE == 1 && frozen.len() <= killed.len() / KILLS_PER_FREEZE {
+            frozen.push(members.freeze(place)?);
+            sleep(FROZEN / 2).await;
+        } else {
+            killed.push(members.kill(place)?);
+        }
     }
     let written = writer.stop().await?;
     let until = Instant::now() + PATIENCE;
@@ -145,7 +167,54 @@ pub(crate) async fn play(bootstrap: &str, protocol: Protocol, kills: u32, seed: 
         sleep(Duration::from_millis(300)).await;
     }
     let stopped = members.stop().await?;
-    Ok(Played { entries: journal::read(&journal)?, written, kills: killed, stopped })
+    let (entries, commits) = (journal::read(&journal)?, watch.stop().await?);
+    Ok(Played { entries, written, kills: killed, freezes: frozen, commits, stopped })
+}
+
+/// What was seen of the group's committed offsets.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    pub(crate) looks: u64,
+    pub(crate) went_back: Vec<String>,
+}
+
+/// Looks at the committed offsets of the group, which has the name of the topic, again and again.
+struct Watch {
+    is_over: Arc<AtomicBool>,
+    task: JoinHandle<Watched>,
+}
+
+impl Watch {
+    fn start(kafka: krafka::Kafka, group: String) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(watch(kafka, group, Arc::clone(&is_over)));
+        Self { is_over, task }
+    }
+
+    async fn stop(self) -> Result<Watched, BoxError> {
+        self.is_over.store(true, Ordering::Relaxed);
+        Ok(self.task.await?)
+    }
+}
+
+async fn watch(kafka: krafka::Kafka, group: String, is_over: Arc<AtomicBool>) -> Watched {
+    let mut watched = Watched::default();
+    let mut highest = BTreeMap::new();
+    while !is_over.load(Ordering::Relaxed) {
+        sleep(Duration::from_millis(50)).await;
+        let options = ListConsumerGroupOffsetsOptions::default();
+        let Ok(offsets) = kafka.admin().list_consumer_group_offsets(&group, options).await else { continue };
+        watched.looks += 1;
+        for (place, offset) in offsets {
+            let Some(offset) = offset.ok().and_then(|offset| offset.offset) else { continue };
+            let highest = highest.entry(place.partition).or_insert(offset);
+            if offset < *highest {
+                watched.went_back.push(format!("partition {} from {highest} to {offset}", place.partition));
+            }
+            *highest = offset.max(*highest);
+        }
+    }
+    watched
 }
 
 /// Writes numbers, each with the key number modulo [`KEYS`], at a steady pace.
@@ -181,7 +250,7 @@ async fn write(producer: Producer, topic: String, is_over: Arc<AtomicBool>) -> R
             written += 1;
         }
         for acknowledgement in acknowledgements {
-            acknowledgement.await?;
+            drop(acknowledgement.await?);
         }
     }
     producer.close().await?;

@@ -1,5 +1,6 @@
 //! A member that is killed: its handlers take 1 to 20 ms and then write down that they have ended.
 
+use crate::WORKERS;
 use crate::journal::{Journal, number};
 use crate::play::INTERVAL;
 use clap::Args;
@@ -27,7 +28,10 @@ pub(crate) struct Orders {
     instance: Option<String>,
 }
 
-/// Consumes until its standard input ends, and then stops gracefully.
+/// How long a frozen member does nothing at all: longer than its session.
+pub(crate) const FROZEN: Duration = Duration::from_secs(9);
+
+/// Consumes until its standard input ends, and then stops gracefully. Each byte of it freezes the process.
 pub(crate) async fn run(orders: Orders) -> Result<(), BoxError> {
     let journal = Arc::new(Journal::append(&orders.journal)?);
     let handler = handler_with(journal, async |journal: &Arc<Journal>, record: &Record, _: &Context<'_>| {
@@ -48,12 +52,20 @@ pub(crate) async fn run(orders: Orders) -> Result<(), BoxError> {
     let consumer = builder.handler(handler).dead_letter(LogDeadLetters).build().await?;
     let control = consumer.control();
     tokio::spawn(async move {
-        let mut end = Vec::new();
-        drop(tokio::io::stdin().read_to_end(&mut end).await); // whatever ends it
+        // An error ends it like the end does.
+        while tokio::io::stdin().read_u8().await.is_ok() {
+            (0..WORKERS).for_each(|_| drop(tokio::spawn(freeze())));
+        }
         control.stop();
     });
     match consumer.run().await? {
         Stopped::Graceful => Ok(()),
         Stopped::Aborted { reason } => Err(reason.to_string().into()),
     }
+}
+
+/// Takes a thread of the runtime away. With all of them gone there are no heartbeats: the group takes the member for dead.
+#[expect(clippy::disallowed_methods, reason = "to block is what it is for")]
+async fn freeze() {
+    std::thread::sleep(FROZEN);
 }

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_those_that_are_known() {
         let error = with(&[("sesion.timeout.ms", "1")]).unwrap_err();
-        assert!(error.contains("sesion.timeout.ms is unknown") && error.contains("session.timeout.ms, "), "{error}");
+        assert!(error.contains("sesion.timeout.ms is unknown") && error.contains(", session.timeout.ms"), "{error}");
         let error = with(&[("sasl.password", "hunter2")]).unwrap_err();
         assert!(error.contains("Sasl::plain") && !error.contains("hunter2"), "{error}");
         let error = with(&[("session.timeout.ms", "soon")]).unwrap_err();

@@ -129,7 +129,7 @@ impl Fetcher {
                 self.stale.insert(topic);
                 continue;
             }
-            for track in self.tracks.to_seek(&topic) {
+            for track in self.tracks.introduce(&topic) {
                 let (topic, index) = (&track.partition.topic, track.partition.index);
                 if let Err(error) = self.client.seek(topic, index, track.next).await {
                     tracing::warn!(%error, partition = %track.partition, "cannot be read from its position");
@@ -191,6 +191,7 @@ impl Fetcher {
         let records = records.into_iter().map(|from| record(&partition, from)).collect();
         let mut pieces = pieces(records, self.piece).into_iter().peekable();
         let log_end = lag.as_ref().and_then(|lag| self.log_end(lag));
+        self.tracks.ends(&partition, log_end);
         while let Some(records) = pieces.next() {
             let behind = records.last().map_or(0, |last| last.offset + 1);
             let next = match pieces.peek() {

@@ -63,7 +63,7 @@ impl Tracks {
     }
 
     /// Those of a topic that the client learns of now.
-    pub(super) fn to_seek(&mut self, topic: &str) -> Vec<&Track> {
+    pub(super) fn introduce(&mut self, topic: &str) -> Vec<&Track> {
         let new = self.0.values_mut().filter(|track| track.is_new && &*track.partition.topic == topic);
         new.map(|track| {
             track.is_new = false;
@@ -101,9 +101,9 @@ mod tests {
         let mut tracks = Tracks::default();
         let partition = Partition::new("t", 0);
         tracks.add(1, partition.clone(), 7);
-        assert_eq!(tracks.to_seek("other").len(), 0);
-        assert_eq!(tracks.to_seek("t").iter().map(|track| track.next).collect::<Vec<_>>(), [7]);
-        assert_eq!(tracks.to_seek("t").len(), 0);
+        assert_eq!(tracks.introduce("other").len(), 0);
+        assert_eq!(tracks.introduce("t").iter().map(|track| track.next).collect::<Vec<_>>(), [7]);
+        assert_eq!(tracks.introduce("t").len(), 0);
         assert!(tracks.is_fetching() && tracks.pause(&partition, true) && !tracks.is_fetching());
         tracks.moved(&partition, 9);
         assert_eq!(tracks.get(&partition).map(|track| (track.next, track.is_paused)), Some((9, true)));
