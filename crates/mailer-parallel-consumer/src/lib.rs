@@ -51,8 +51,9 @@
 //!
 //! # Where things are
 //! What you write: [`Handler`], [`BatchHandler`], [`sync()`], [`handler_fn`], [`DeadLetter`]. What you choose: [`Builder`],
-//! [`Ordering`], [`RetryPolicy`], [`Buffer`], [`Commit`]. What you watch: [`Snapshot`], [`Control`]. How it is tested, and
-//! how you can: [`testing`]. What stands behind it: [`ledger`], [`offset_map`], [`source`].
+//! [`Ordering`], [`RetryPolicy`], [`Buffer`], [`Commit`]; of Kafka: [`ParallelConsumer::builder`], [`GroupProtocol`],
+//! [`Security`], [`DeadLetterTopic`]. What you watch: [`Snapshot`], [`Control`], [`Endpoint`]. How it is tested, and how you
+//! can: [`testing`]. What stands behind it: [`ledger`], [`offset_map`], [`source`], [`kafka`].
 
 mod builder;
 mod cancel;
