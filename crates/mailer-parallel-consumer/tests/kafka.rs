@@ -338,7 +338,7 @@ async fn a_broker_that_restarts_costs_time_and_nothing_else() {
             .unwrap();
     let cluster = Cluster::at(broker.bootstrap()).await;
     let (topic, group) = (cluster.topic("restart", 4).await, unique("restart"));
-    cluster.write(&topic, 0..2_000, 40).await;
+    cluster.write(&topic, 0..4_000, 40).await;
     let journal = Arc::new(Journal::default());
     static SLOW: AtomicBool = AtomicBool::new(true);
     let slow: fn(u64) -> Doing = |_| {
@@ -351,7 +351,11 @@ async fn a_broker_that_restarts_costs_time_and_nothing_else() {
     };
     let consumer = cluster.builder(&group, &topic).handler(noting("a", &journal, slow)).dead_letter(LogDeadLetters);
     let member = Running::ready(consumer.build().await.unwrap()).await;
-    until("it is busy", async || journal.all().len() > 200).await;
+    until("it is busy, and a map was refused", async || {
+        let counters = member.snapshot().await.counters;
+        counters.maps_refused > 0 && counters.commits > 0
+    })
+    .await;
     let broker = tokio::task::spawn_blocking(move || {
         broker.kill().unwrap();
         broker.restart().unwrap();
@@ -360,10 +364,8 @@ async fn a_broker_that_restarts_costs_time_and_nothing_else() {
     let broker = broker.await.unwrap();
     SLOW.store(false, Ordering::Relaxed);
     let cluster = Cluster::at(broker.bootstrap()).await;
-    cluster.write(&topic, 2_000..2_500, 40).await;
-    journal.until_handled(0..2_500).await;
-    let counters = member.snapshot().await.counters;
-    assert!(counters.maps_refused > 0 && counters.commits > 10, "{counters:?}");
+    cluster.write(&topic, 4_000..4_500, 40).await;
+    journal.until_handled(0..4_500).await;
     member.stop().await;
     journal.check_order();
     println!("handled again after the restart: {}", journal.repeated().len());

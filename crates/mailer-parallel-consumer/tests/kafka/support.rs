@@ -219,7 +219,7 @@ impl Running {
         self.control.snapshot().await.expect("it runs")
     }
 
-    pub(crate) async fn partitions(&self) -> Vec<i32> {
+    pub(crate) async fn partitions(&self) -> BTreeSet<i32> {
         self.snapshot().await.partitions.iter().map(|partition| partition.partition).collect()
     }
 
