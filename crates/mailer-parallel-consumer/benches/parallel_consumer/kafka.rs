@@ -172,7 +172,7 @@ pub(crate) fn latency(runtime: &Runtime, size: Size, report: &mut Report) {
     if !is_wanted(size) {
         return;
     }
-    let case = "kafka/open loop, 10,000/s, 5 ms";
+    let case = "kafka/10,000/s, 5 ms";
     let cluster = Cluster::start(runtime, "latency");
     let probe = Probe::new(RATE * cases::by_size(size, 1, 5, 20));
     runtime.block_on(consume(&cluster, &probe, send_on_time(&cluster, probe.records)));
@@ -180,9 +180,10 @@ pub(crate) fn latency(runtime: &Runtime, size: Size, report: &mut Report) {
     latencies.sort_by(f64::total_cmp);
     for (name, part) in [("p50", 50), ("p99", 99), ("p99.9", 999)] {
         let at = if part > 100 { latencies.len() * part / 1_000 } else { latencies.len() * part / 100 };
-        report.line(case, "ours", &format!("latency_{name}"), latencies[at] * 1e3, "ms", "from intended send time");
+        let (case, metric) = (format!("{case}, {name}"), format!("latency_{name}_ms"));
+        report.line(&case, "ours", &metric, latencies[at] * 1e3, "ms", "from intended send time");
     }
-    report.line(case, "ours", "handler", probe.handler_seconds() * 1e3, "ms", "of it");
+    report.line(&format!("{case}, handler"), "ours", "handler_ms", probe.handler_seconds() * 1e3, "ms", "of it");
 }
 
 /// Each record carries the time at which it should be sent; a sender that is late does not move it.
