@@ -84,3 +84,11 @@ fn parallel_consumers_handle_everything() {
     let text = printed(env!("CARGO_BIN_EXE_parallel_dead_letters"), &[]);
     assert!(text.contains("put away: orders-0@2") && text.ends_with("stopped gracefully\n"), "{text}");
 }
+
+/// Both sides of the migration book the same amounts, in the same order for each customer.
+#[test]
+fn a_loop_becomes_a_parallel_consumer() {
+    let text = printed(env!("CARGO_BIN_EXE_parallel_migration"), &[]);
+    assert!(text.contains("the loop: 500 records") && text.contains("stopped gracefully"), "{text}");
+    assert!(text.ends_with("40 customers, booked in the same order: true\n"), "{text}");
+}

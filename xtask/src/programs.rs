@@ -10,14 +10,27 @@ use std::ffi::OsString;
 
 const PACKAGE: &str = "mailer-integration-tests";
 
+/// Instead of the engine, members of a consumer group are killed.
+const PARALLEL_CONSUMER: &str = "--parallel-consumer";
+
 /// Kills the engine at every step, on real brokers, and lets Kafka's own consumer judge.
 pub fn crash_test(arguments: &[OsString]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == PARALLEL_CONSUMER) {
+        return kill_loop(arguments);
+    }
     let missing = prepare()?;
     if !missing.is_empty() {
         bail!("the crash test needs a real broker: see what is missing above");
     }
     build(&["crash-test", "victim"])?; // the victim lies beside it
     run("crash-test", arguments)
+}
+
+/// The parallel consumer's own crash test: it stands alone, so this needs nothing of the engine.
+fn kill_loop(arguments: &[OsString]) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", "mailer-parallel-consumer", "--example", "kill_loop", "--"]);
+    process::run(cargo.args(arguments.iter().filter(|argument| *argument != PARALLEL_CONSUMER)))
 }
 
 /// Runs the engine under seeds, with simulated crashes.
