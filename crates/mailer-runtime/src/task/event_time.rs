@@ -30,6 +30,8 @@ pub(crate) struct EventTime<T> {
     splits: BTreeMap<SplitId, Split<T>>,
     /// What was last sent; it never goes back.
     sent: Watermark,
+    /// A split was taken over as a checkpoint knew it.
+    restored: bool,
     idle: bool,
     next_look: Duration,
     last_look: Option<Duration>,
@@ -79,6 +81,7 @@ impl<T> EventTime<T> {
             pacing,
             splits: BTreeMap::new(),
             sent: Watermark::NONE,
+            restored: false,
             idle: false,
             next_look: Duration::ZERO,
             last_look: None,
@@ -104,7 +107,10 @@ impl<T> EventTime<T> {
             let saved: Saved = codec::decode(saved)?;
             new.clock.restore(&saved.clock)?;
             new.watermark = Watermark(saved.watermark);
-            self.sent = self.sent.max(Watermark(saved.sent));
+            // Splits may come from several tasks that had sent different marks: only the least is true of all.
+            let sent = Watermark(saved.sent);
+            self.sent = if self.restored { self.sent.min(sent) } else { sent };
+            self.restored = true;
         }
         self.splits.insert(split.clone(), new);
         Ok(())
@@ -151,6 +157,14 @@ impl<T> EventTime<T> {
         self.last_look = Some(now);
         for (id, split) in &mut self.splits {
             split.look(state(id), passed, self.pacing.idle_after);
+        }
+        self.mark()
+    }
+
+    /// Every split has come at least so far, whatever its records say.
+    pub(crate) fn promise(&mut self, watermark: Watermark) -> Option<Mark> {
+        for split in self.splits.values_mut() {
+            split.watermark = split.watermark.max(watermark);
         }
         self.mark()
     }
