@@ -17,7 +17,7 @@ fn pipelines() -> u64 {
 fn share(number: u64) {
     let mut crashes = 0;
     for seed in (1..=pipelines()).filter(|seed| seed % SHARES == number) {
-        match check(seed, Mutations::default()) {
+        match check(seed, |_| ()) {
             Ok(died) => crashes += u64::from(died),
             Err(finding) => panic!("again: cargo xtask sim --pipeline {seed}\n{:#?}", smaller(*finding)),
         }
@@ -47,7 +47,7 @@ fn output_depends_on_no_speed_batch_interleaving_checkpoint_or_crash_4() {
 
 /// The first seed that finds the fault.
 fn found_by(mutations: Mutations) -> Option<u64> {
-    (1..=200).find(|seed| check(*seed, mutations).is_err())
+    (1..=200).find(|seed| check(*seed, |way| way.mutations = mutations).is_err())
 }
 
 #[test]

@@ -25,15 +25,18 @@ struct Arguments {
     /// One of them; if it fails, the smallest case that does.
     #[arg(long, conflicts_with = "pipelines")]
     pipeline: Option<u64>,
+    /// Keep the state of all of them in RocksDB, instead of every 24th run.
+    #[arg(long)]
+    rocksdb: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(count) = arguments.pipelines {
-        return pipelines(arguments.first..arguments.first + count);
+        return pipelines(arguments.first..arguments.first + count, arguments.rocksdb);
     }
     if let Some(seed) = arguments.pipeline {
-        return pipelines(seed..seed + 1);
+        return pipelines(seed..seed + 1, arguments.rocksdb);
     }
     let seeds = arguments.seed.map_or(1..arguments.seeds + 1, |seed| seed..seed + 1);
     let mut failed = 0u64;
@@ -65,11 +68,11 @@ fn print_failure(report: &Report) {
 }
 
 /// Every seed, each in several ways; the first few failures are made smaller.
-fn pipelines(seeds: std::ops::Range<u64>) -> ExitCode {
+fn pipelines(seeds: std::ops::Range<u64>, rocksdb: bool) -> ExitCode {
     const SHOWN: u64 = 3;
     let (mut passed, mut failed, mut crashes) = (0u64, 0, 0u64);
     for seed in seeds {
-        match check(seed, Mutations::default()) {
+        match check(seed, |way| way.rocksdb |= rocksdb) {
             Ok(died) => {
                 passed += 1;
                 crashes += u64::from(died);

@@ -22,7 +22,7 @@ pub struct Output {
 }
 
 /// The topics a case may write to, as a foreign reader saw them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Topics<'a> {
     /// Order totals.
     pub totals: &'a [ConsoleRecord],

@@ -1,7 +1,7 @@
 //! Writes a case down in the engine's own words.
 
 use super::case::{Asked, Case, Event, Fold, Join, Kind, Running, Stage, mix};
-use super::functions::{CountRights, CountRules, Restamp, Sort};
+use super::functions::{CheckStamp, CountRights, CountRules, Restamp, Sort};
 use super::model::{answered, cogrouped, copies, digest, pair, rekeyed, unpaired};
 use super::run::Way;
 use super::script::Script;
@@ -26,7 +26,7 @@ pub(super) fn build(case: &Case, way: &Way, env: &Env, outputs: &Outputs) {
     let builder = Builder { case, way, env, outputs };
     let first = builder.source(0);
     let last = case.stages.iter().enumerate().fold(first, |stream, (place, stage)| builder.stage(stream, place, stage));
-    last.sink("out", outputs.out.clone());
+    last.apply(CheckStamp).sink("out", outputs.out.clone());
 }
 
 struct Builder<'a> {

@@ -82,7 +82,7 @@ impl Draw {
         let (bound, step) = (self.between(0, 40), self.between(1, 8));
         let mut seen = BTreeSet::new();
         let mut id = number << 32;
-        let split = |draw: &mut Self, split: u64| {
+        let mut split = |draw: &mut Self, split: u64| {
             let mut base = draw.between(-100, 20);
             let mut events = Vec::new();
             for _ in 0..draw.below(45) {

@@ -2,7 +2,8 @@
 
 use super::case::Event;
 use super::model::with_count;
-use mailer_core::{Either, Record, Result, Timestamp};
+use mailer_core::{Error, Record, Result, Timestamp};
+use mailer_operators::{Description, Label};
 use mailer_runtime::process::{Context, List, Map, ProcessFunction, States, Timer, Value};
 use mailer_runtime::{Broadcast, BroadcastContext, BroadcastFunction, Collector, ConnectedFunction, Operator};
 
@@ -13,9 +14,32 @@ pub(super) struct Restamp;
 impl Operator<Event> for Restamp {
     type Out = Event;
 
+    fn describe(&self, out: &mut Vec<Description>) {
+        out.push(Description::stateless(Label::kind("restamp")));
+    }
+
     fn on_record(&mut self, record: Record<Event>, out: &mut impl Collector<Event>) -> Result<()> {
         let at = record.timestamp.0;
         out.collect(Record { timestamp: record.timestamp, value: Event { at, ..record.value } })
+    }
+}
+
+/// Refuses an event whose time is not that of its record.
+#[derive(Clone)]
+pub(super) struct CheckStamp;
+
+impl Operator<Event> for CheckStamp {
+    type Out = Event;
+
+    fn describe(&self, out: &mut Vec<Description>) {
+        out.push(Description::stateless(Label::kind("check_stamp")));
+    }
+
+    fn on_record(&mut self, record: Record<Event>, out: &mut impl Collector<Event>) -> Result<()> {
+        if record.timestamp.0 != record.value.at {
+            return Err(Error::internal(format!("{:?} has the timestamp {}", record.value, record.timestamp.0)));
+        }
+        out.collect(record)
     }
 }
 
@@ -122,12 +146,5 @@ impl BroadcastFunction<u32, Event, Event> for CountRules {
         later.into_iter().try_for_each(|event| self.waiting.push(cx, event))?;
         now.iter().for_each(|event| cx.emit_at(Timestamp(event.at), with_count(event, count)));
         Ok(())
-    }
-}
-
-/// Either side's event.
-pub(super) fn id_of(either: &Either<Event, Event>) -> u64 {
-    match either {
-        Either::Left(event) | Either::Right(event) => event.id,
     }
 }

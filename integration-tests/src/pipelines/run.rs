@@ -58,13 +58,15 @@ pub struct Way {
     pub interval: Duration,
     /// Batches and bytes of an edge.
     pub edge: (usize, usize),
+    /// See [`Env::staging_budget`]: a small one stops the sources for a while.
+    pub staging: usize,
     /// A planted fault.
     pub mutations: Mutations,
 }
 
 impl Way {
     /// Way number `number` of a case: the first in peace, the others not.
-    pub fn of(case: u64, number: u64, mutations: Mutations) -> Self {
+    pub fn of(case: u64, number: u64) -> Self {
         let seed = mix([case, number, 2]);
         let mut draw = Seed::new(seed);
         let mut below = |n: u64| draw.below(n);
@@ -86,7 +88,8 @@ impl Way {
             capacity: 1 + below(8) as usize,
             interval: Duration::from_millis(2 + below(20)),
             edge: (1 + below(4) as usize, [200, 4_096][below(2) as usize]),
-            mutations,
+            staging: [1_000, 1 << 20][below(2) as usize],
+            mutations: Mutations::default(),
         }
     }
 
@@ -108,7 +111,8 @@ pub fn run(case: &Case, way: &Way) -> Result<Lives, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let env = || {
         let env = Env::new("random").workers(way.workers[0]).edge_capacity(way.edge.0, way.edge.1);
-        let env = env.checkpoint_timeout(Duration::from_millis(400)).tolerable_failures(1_000).plant(way.mutations);
+        let env = env.checkpoint_timeout(Duration::from_millis(400)).tolerable_failures(1_000);
+        let env = env.staging_budget(way.staging).plant(way.mutations);
         let env = match way.rocksdb {
             true => env
                 .checkpointing(way.interval, FileStorage::new(folder.path().join("checkpoints")))

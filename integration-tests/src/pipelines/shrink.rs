@@ -2,7 +2,6 @@
 
 use super::case::{Case, Input, Stage};
 use super::run::{WAYS, Way, run};
-use mailer_runtime::testing::Mutations;
 
 /// Runs that shrinking may cost.
 const TRIES: u32 = 400;
@@ -18,12 +17,13 @@ pub struct Finding {
     pub why: String,
 }
 
-/// Runs a seed in all its ways; the first that goes wrong, as it is.
-pub fn check(seed: u64, mutations: Mutations) -> Result<u32, Box<Finding>> {
+/// Runs a seed in all its ways, each changed by `change`; how often it died, or the first way that goes wrong, as it is.
+pub fn check(seed: u64, change: impl Fn(&mut Way)) -> Result<u32, Box<Finding>> {
     let case = Case::of(seed);
     let mut crashes = 0;
     for number in 0..WAYS {
-        let way = Way::of(seed, number, mutations);
+        let mut way = Way::of(seed, number);
+        change(&mut way);
         match run(&case, &way) {
             Ok(lives) => crashes += lives.crashes,
             Err(why) => return Err(Box::new(Finding { case, way, why })),

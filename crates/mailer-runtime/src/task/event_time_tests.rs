@@ -101,8 +101,13 @@ fn all_idle_is_told_once_and_waking_up_is_told() {
     let (at, idle) = first_mark(&mut time, 2, caught_up).unwrap();
     assert_eq!((at, idle), (21, Mark::Idle));
     assert_eq!(first_mark(&mut time, 22, caught_up), None);
+    assert_eq!(
+        first_mark(&mut time, 900, caught_up),
+        Some((1_021, Mark::Idle)),
+        "every second, for gates that doubt it"
+    );
     read(&mut time, 0, 5);
-    assert_eq!(time.look(300 * MS, caught_up), mark(7), "told again: the gates had stopped counting this input");
+    assert_eq!(time.look(1_100 * MS, caught_up), mark(7), "told again: the gates had stopped counting this input");
 }
 
 #[test]
@@ -112,6 +117,7 @@ fn a_task_without_splits_and_a_split_that_has_ended_hold_nothing_back() {
     read(&mut time, 0, 9);
     let ended = |id: &SplitId| if id.index == 1 { SplitState::Ended } else { SplitState::Reading };
     assert_eq!(time.look(MS, ended), mark(9));
+    assert_eq!(time.look(2 * MS, |_| SplitState::Ended), None, "not idle: the end of the task follows");
 }
 
 #[test]
@@ -168,8 +174,8 @@ fn splits_of_two_tasks_go_on_from_the_lesser_mark() {
 fn a_promise_moves_every_split_and_never_back() {
     let mut time = with_splits(Watermarks::monotonic(), 2);
     read(&mut time, 0, 70);
-    assert_eq!(time.promise(Watermark(Timestamp(40))), mark(40));
-    assert_eq!(time.promise(Watermark(Timestamp(30))), None);
+    assert_eq!(time.promise(MS, Watermark(Timestamp(40))), mark(40));
+    assert_eq!(time.promise(MS, Watermark(Timestamp(30))), None);
     read(&mut time, 1, 60);
     assert_eq!(time.look(MS, caught_up), mark(60));
 }

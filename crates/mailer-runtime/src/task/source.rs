@@ -184,7 +184,7 @@ impl<S: Source> SourceTask<S> {
             }
             SourceCommand::Watermark(watermark) => {
                 self.mark = match &mut self.event_time {
-                    Some(time) => time.promise(watermark),
+                    Some(time) => time.promise(self.core.shared.clock.monotonic(), watermark),
                     None => Some(Mark::Watermark(watermark)),
                 };
                 Ok(())
