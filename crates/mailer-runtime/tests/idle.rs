@@ -88,7 +88,7 @@ fn backpressure_through_an_exchange_makes_no_split_idle_and_no_good_record_late(
         (passed, windows.count("counts").side_output(&tag))
     };
     passed.sink("gate", gate.clone());
-    behind.0.map(|result| result.value).sink("counts", Collect::new());
+    behind.0.map(|result| result.value).sink("counts-out", Collect::new());
     behind.1.sink("late", late.clone());
     let mut test = TestDriver::new(env).unwrap();
     gate.0.store(true, Relaxed);

@@ -133,8 +133,7 @@ fn lookups_under_way_without_a_key_are_refused_on_other_workers() {
 /// come so far.
 #[test]
 fn event_time_of_splits_that_come_together_is_that_of_the_slower() {
-    let (input, out, late) = (TestInput::with_splits(2), Collect::new(), Collect::new());
-    let env = |workers| {
+    let env = |workers, input: &TestInput<u32>, out: &Collect<(i64, u64)>, late: &Collect<u32>| {
         let tag = SideTag::new("late");
         let env = Env::new("together");
         let counts = env
@@ -152,14 +151,13 @@ fn event_time_of_splits_that_come_together_is_that_of_the_slower() {
         env
     };
     for (before, after) in [(2, 1), (1, 2)] {
-        let mut test = TestDriver::new(env(before)).unwrap();
-        let already: i64 = 1_000 * i64::from(before);
-        test.send_to(&input, 0, [(already + 500, 1)]).unwrap();
-        test.send_to(&input, 1, [(already + 1, 1)]).unwrap();
-        out.take();
+        let (input, out, late) = (TestInput::with_splits(2), Collect::new(), Collect::new());
+        let mut test = TestDriver::new(env(before, &input, &out, &late)).unwrap();
+        test.send_to(&input, 0, [(500, 1)]).unwrap();
+        test.send_to(&input, 1, [(1, 1)]).unwrap();
         test.checkpoint().unwrap();
-        test.restore_as(env(after)).unwrap();
-        test.send_to(&input, 1, [(already + 2, 1), (already + 600, 1)]).unwrap();
-        assert_eq!((out.take(), late.take()), (vec![(already, 2)], vec![]));
+        test.restore_as(env(after, &input, &out, &late)).unwrap();
+        test.send_to(&input, 1, [(2, 1), (600, 1)]).unwrap();
+        assert_eq!((out.take(), late.take()), (vec![(0, 2)], vec![]), "{before} workers, then {after}");
     }
 }

@@ -94,8 +94,6 @@ struct Arguments {
     skip_marker: bool,
     #[arg(long)]
     publish_early: bool,
-    #[arg(long)]
-    forget_watermarks: bool,
     #[command(flatten)]
     failpoints: Failpoints,
 }
@@ -141,7 +139,6 @@ fn environment(arguments: &Arguments) -> Env {
         .plant(Mutations {
             skip_marker: arguments.skip_marker,
             publish_early: arguments.publish_early,
-            forget_watermarks: arguments.forget_watermarks,
             ..Mutations::default()
         })
         .listener(report);

@@ -93,8 +93,6 @@ pub enum Plant {
     SkipMarker,
     /// Output is published before the manifest is durable: recovery must refuse.
     PublishEarly,
-    /// A restored job does not know how far event time had come: windows open twice.
-    ForgetWatermarks,
 }
 
 impl fmt::Display for Scenario {
@@ -118,7 +116,6 @@ impl fmt::Display for Scenario {
             Scenario::NoCheckpointsLatest => f.write_str("no-checkpoints-latest"),
             Scenario::Planted(Plant::SkipMarker) => f.write_str("planted-skip-marker"),
             Scenario::Planted(Plant::PublishEarly) => f.write_str("planted-publish-early"),
-            Scenario::Planted(Plant::ForgetWatermarks) => f.write_str("planted-forget-watermarks"),
             Scenario::Windows(death) => write!(f, "windows-{death}"),
         }
     }

@@ -51,7 +51,7 @@ fn windows() -> impl Iterator<Item = Scenario> {
         Scenario::EndOfInput("publish-before-commit"),
         Scenario::FailedCheckpoint,
         Scenario::DiskFull("blob-write-error"),
-        Scenario::Planted(Plant::ForgetWatermarks),
+        Scenario::Planted(Plant::SkipMarker),
     ])
 }
 

@@ -17,8 +17,8 @@ impl Case {
         let first = draw.input(0, late);
         let mut case = Self { seed, inputs: vec![first], stages: Vec::new(), late };
         if late {
-            let (kind, fold, lateness) = (draw.kind(), draw.fold(), draw.lateness());
-            case.stages.push(Stage::Window(draw.unshared(kind), fold, lateness));
+            let stage = Stage::Window(draw.tumbling(), draw.fold(), draw.lateness());
+            case.stages.push(stage);
             return case;
         }
         let mut may = May { ordered: true, on_time: true };
@@ -151,13 +151,11 @@ impl Draw {
         }
     }
 
-    /// A record that is late for one of its windows and on time for another would be no late record: such windows are for
-    /// cases without late records.
-    fn unshared(&mut self, kind: Kind) -> Kind {
-        match kind {
-            Kind::Aligned(size, _, offset) => Kind::Aligned(size, size, offset),
-            session => session,
-        }
+    /// A record that is late for one of its windows and on time for another would be no late record; and one that is on time
+    /// may have come too late for the session it would have joined. So for late records, windows side by side.
+    fn tumbling(&mut self) -> Kind {
+        let size = self.between(1, 60);
+        Kind::Aligned(size, size, self.between(0, 15))
     }
 
     fn fold(&mut self) -> Fold {

@@ -20,7 +20,13 @@ pub fn broken(count: u64, results: &[Visits], late: &[Late]) -> Vec<String> {
             ("on time is never late", only_stragglers(&late)),
             ("something is late", if late.is_empty() { Err("nothing is: it proves nothing".into()) } else { Ok(()) }),
             ("no window twice", no_window_twice(&results)),
-            ("all that is not late is in its window", equal(&expected(by, &visits, &late), &results)),
+            (
+                "all that is not late is in its window",
+                match by {
+                    Gathered::Session => in_sessions(&visits, &late, &results),
+                    _ => equal(&expected(by, &visits, &late), &results),
+                },
+            ),
             ("in order per user", if by == Gathered::Sorted { in_order(&results) } else { Ok(()) }),
         ];
         let failed = verdicts.into_iter().filter_map(|(name, verdict)| Some((name, verdict.err()?)));
@@ -63,6 +69,41 @@ fn equal(expected: &[Visits], actual: &[Visits]) -> Result<(), String> {
     let missing = expected.iter().find(|visits| !actual.contains(visits));
     let extra = actual.iter().find(|visits| !expected.contains(visits));
     Err(format!("{} results, {} expected; missing {missing:?} …, too many {extra:?} …", actual.len(), expected.len()))
+}
+
+/// A straggler may be on time and yet come after the session it would have joined was closed: it begins another. Apart from
+/// that sessions do not overlap.
+fn in_sessions(visits: &[Visit], late: &[u64], results: &[Visits]) -> Result<(), String> {
+    let mut gathered: Vec<_> = results.iter().flat_map(|session| session.ids.clone()).collect();
+    gathered.sort_unstable();
+    let late: BTreeSet<_> = late.iter().collect();
+    let on_time: Vec<_> = visits.iter().map(|visit| visit.id).filter(|id| !late.contains(id)).collect();
+    if gathered != on_time {
+        return Err(format!("{} visits in sessions, {} were not late", gathered.len(), on_time.len()));
+    }
+    if let Some(session) = results.iter().find(|session| !is_session(session)) {
+        return Err(format!("{session:?} is no session"));
+    }
+    let mut users: BTreeMap<&str, Vec<&Visits>> = BTreeMap::new();
+    results.iter().for_each(|session| users.entry(&session.user).or_default().push(session));
+    for sessions in users.values_mut() {
+        sessions.sort_by_key(|session| session.start);
+        let begins_late = |session: &Visits| session.ids.iter().any(|id| straggles(*id));
+        let apart = |pair: &&[&Visits]| pair[0].end > pair[1].start && !begins_late(pair[0]) && !begins_late(pair[1]);
+        if let Some(pair) = sessions.windows(2).find(apart) {
+            return Err(format!("{:?} and {:?} are one session", pair[0], pair[1]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether its visits follow each other within the gap, and its bounds are theirs.
+fn is_session(session: &Visits) -> bool {
+    let mut times: Vec<_> = session.ids.iter().map(|id| visit(*id).at).collect();
+    times.sort_unstable();
+    let bounds = times.first().copied().zip(times.last().map(|last| last + GAP));
+    let users = session.ids.iter().all(|id| visit(*id).user == session.user);
+    users && bounds == Some((session.start, session.end)) && times.windows(2).all(|pair| pair[1] - pair[0] < GAP)
 }
 
 fn in_order(results: &[Visits]) -> Result<(), String> {
@@ -144,12 +185,17 @@ mod tests {
         let (results, late) = good();
         let window = "all that is not late is in its window";
         assert_eq!(names(&results[1..], &late), [window], "a window less");
+        let mut split = results.clone();
+        let session = split.iter_mut().find(|r| r.by == Gathered::Session && r.ids.len() > 1).unwrap();
+        session.ids.pop();
+        assert_eq!(names(&split, &late), [window], "a visit less in a session");
         let twice = [&results[..], &results[..1]].concat();
         assert_eq!(names(&twice, &late), ["no window twice", window]);
         let again = [&late[..], &late[..1]].concat();
         assert_eq!(names(&results, &again), ["late once"]);
         let on_time = Late { by: Gathered::Session, id: (0..).find(|id| !straggles(*id)).unwrap_or_default() };
-        assert_eq!(names(&results, &[&late[..], &[on_time]].concat()), ["on time is never late", window]);
+        let and_late = names(&results, &[&late[..], &[on_time]].concat());
+        assert_eq!(and_late, ["on time is never late", window]);
         let reversed: Vec<_> = results.iter().rev().cloned().collect();
         assert_eq!(names(&reversed, &late), ["in order per user"]);
     }
