@@ -74,6 +74,11 @@ fn the_options_of_kafka_make_a_plan() {
 }
 
 #[test]
+fn the_test_of_a_pipeline_passes() {
+    printed(env!("CARGO_BIN_EXE_testing_a_pipeline"), &[]);
+}
+
+#[test]
 fn parallel_consumers_handle_everything() {
     let text = printed(env!("CARGO_BIN_EXE_parallel_http"), &[]);
     assert!(text.contains("100 calls") && text.ends_with("stopped gracefully\n"), "{text}");
