@@ -1,5 +1,6 @@
 //! Mailer workflows.
 
+mod compile;
 mod connector;
 mod decoder;
 mod expression;

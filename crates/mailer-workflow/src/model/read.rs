@@ -273,6 +273,11 @@ impl<'a> Reader<'a> {
             "global" => &["records"],
             _ => return None,
         };
+        if kind.value == "global" && fields.has("lateness") {
+            let help = "remove `lateness`";
+            let message = "no record is late for a global window, which has no end";
+            self.findings.add(Code::Conflict, fields.key_span("lateness"), message, help);
+        }
         for key in ["size", "slide", "offset", "gap", "records"].into_iter().filter(|key| fields.has(key)) {
             if !used.contains(&key) {
                 let message = format!("a {} window has no `{key}`", kind.value);

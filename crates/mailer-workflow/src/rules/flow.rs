@@ -52,9 +52,7 @@ pub(super) fn unused(look: Look<'_>, findings: &mut Findings) {
     }
     for (place, step) in model.steps.iter().enumerate() {
         let name = step.id.as_ref().map_or("…", |id| id.value.as_str());
-        if !matches!(step.operation, Some(Operation::Route(_))) {
-            complain(Origin::Step(place), step.span, format!("the output of {}", step.title()), name);
-        }
+        complain(Origin::Step(place), step.span, format!("the output of {}", step.title()), name);
         if let Some(Operation::Route(ways)) = &step.operation {
             for (number, way) in ways.iter().enumerate() {
                 let full = format!("{name}.{}", way.name.value);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A value under which records are grouped. Its type belongs to it: `1` and `"1"` are two keys, `1` and `1.0` are one.
 ///
 /// Checkpoints depend on the order of the variants.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ValueKey {
     /// A text.
     Text(Text),

@@ -50,6 +50,17 @@ impl Projection {
         place.rest = true;
     }
 
+    /// Reads what `other` reads, too.
+    pub fn merge(&mut self, other: &Projection) {
+        self.rest |= other.rest;
+        for (name, inner) in &other.named {
+            match self.named.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => known.merge(inner),
+                None => self.named.push((name.clone(), inner.clone())),
+            }
+        }
+    }
+
     /// Whether everything is kept.
     pub fn is_everything(&self) -> bool {
         self.rest
