@@ -33,6 +33,18 @@ impl Decoder {
         self.finish(Ok(value))
     }
 
+    /// Whether records that cannot be read are skipped: for connectors that do that themselves, with
+    /// [`Decoder::failing`].
+    pub fn skips(&self) -> bool {
+        self.on_error == OnError::Skip
+    }
+
+    /// The same decoder, with an error for every record that cannot be read.
+    #[must_use]
+    pub fn failing(self) -> Self {
+        Self { on_error: OnError::Fail, ..self }
+    }
+
     /// Records that were skipped so far.
     pub fn skipped(&self) -> u64 {
         self.skipped.load(Relaxed)

@@ -51,13 +51,8 @@ impl Expression {
                 for error in errors.errors.iter().take(1) {
                     let (line, column) = (error.pos.0.max(1) as usize, error.pos.1.max(1) as usize);
                     let at = if line == 1 { place.at(column - 1, 1) } else { place.span };
-                    let help = "expressions are written in CEL: record.amount > 100 && record.status == \"open\"";
-                    findings.add(
-                        Code::BadExpression,
-                        at,
-                        format!("the expression cannot be read: {}", error.msg),
-                        help,
-                    );
+                    let (message, help) = names::syntax(&error.msg);
+                    findings.add(Code::BadExpression, at, message, help);
                 }
                 return None;
             }

@@ -52,11 +52,6 @@ impl Path {
         &self.0
     }
 
-    /// The last name: what a result about the field is called.
-    pub(crate) fn last(&self) -> &str {
-        self.0.last().map(Text::as_str).unwrap_or_default()
-    }
-
     /// What is there, where anything is.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, segment| value.field(segment))

@@ -1,0 +1,6 @@
+//! Workflows that run, with their ends in memory.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod ends;
+mod plans;
+mod steps;
