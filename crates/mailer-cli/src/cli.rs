@@ -48,15 +48,21 @@ pub(crate) enum Command {
     /// Write a workflow to start from.
     Init(InitOptions),
     /// Say everything that is wrong with a workflow.
-    #[command(after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong.")]
+    #[command(
+        after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong."
+    )]
     Validate(ValidateOptions),
     /// Show what will run: stages, edges, state, and what every sink guarantees.
     Explain(ExplainOptions),
     /// Run a workflow.
-    #[command(after_help = "Runs until its sources end, or until it is stopped. With `checkpoint:` in the file, starting it again goes on where it was.")]
+    #[command(
+        after_help = "Runs until its sources end, or until it is stopped. With `checkpoint:` in the file, starting it again goes on where it was."
+    )]
     Run(RunOptions),
     /// Print the JSON Schema of workflows, for editors.
-    #[command(after_help = "In VS Code, with the YAML extension:\n  mailer schema > mailer.schema.json\n  # yaml-language-server: $schema=./mailer.schema.json   (first line of the workflow)")]
+    #[command(
+        after_help = "In VS Code, with the YAML extension:\n  mailer schema > mailer.schema.json\n  # yaml-language-server: $schema=./mailer.schema.json   (first line of the workflow)"
+    )]
     Schema(SchemaOptions),
     /// Print completions for a shell.
     #[command(after_help = "For bash:\n  mailer completions bash > ~/.local/share/bash-completion/completions/mailer")]

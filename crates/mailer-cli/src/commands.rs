@@ -36,7 +36,10 @@ fn read(file: &Path) -> Result<String, Exit> {
     let bytes = fs::read(file).map_err(failed)?;
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Exit::new(Code::Invalid, format!("error: {}:{line}: this is not UTF-8 text: save the file as UTF-8", file.display()))
+        Exit::new(
+            Code::Invalid,
+            format!("error: {}:{line}: this is not UTF-8 text: save the file as UTF-8", file.display()),
+        )
     })
 }
 

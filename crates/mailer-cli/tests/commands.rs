@@ -64,10 +64,19 @@ fn the_original_example_runs_in_a_pipe_and_says_what_is_missing_without() {
     let folder = TempDir::new().unwrap();
     file(&folder, "orders.yaml", ORIGINAL);
     let output = mailer(folder.path(), &["run", "orders.yaml", "--stdin"], ORDERS);
-    assert_eq!((out(&output).as_str(), output.status.code()), ("{\"key\":\"a\",\"sum\":3}\n{\"key\":\"a\",\"sum\":7}\n", Some(0)), "{}", err(&output));
+    assert_eq!(
+        (out(&output).as_str(), output.status.code()),
+        ("{\"key\":\"a\",\"sum\":3}\n{\"key\":\"a\",\"sum\":7}\n", Some(0)),
+        "{}",
+        err(&output)
+    );
     let output = mailer(folder.path(), &["run", "orders.yaml"], "");
     assert_eq!(output.status.code(), Some(3));
-    assert!(err(&output).contains("orders.yaml:1:1") && err(&output).contains("mailer run --stdin"), "{}", err(&output));
+    assert!(
+        err(&output).contains("orders.yaml:1:1") && err(&output).contains("mailer run --stdin"),
+        "{}",
+        err(&output)
+    );
     assert_eq!(out(&output), "");
 }
 
@@ -86,11 +95,17 @@ fn what_init_writes_is_good_and_runs() {
 #[test]
 fn validate_reports_everything_at_once_for_people_and_for_programs() {
     let folder = TempDir::new().unwrap();
-    file(&folder, "bad.yaml", "source: {type: kafka, kafka: {brokers: \"${NOWHERE}\", topic: t}}\npipline: []\nsink: {type: stdot}\n");
+    file(
+        &folder,
+        "bad.yaml",
+        "source: {type: kafka, kafka: {brokers: \"${NOWHERE}\", topic: t}}\npipline: []\nsink: {type: stdot}\n",
+    );
     let output = mailer(folder.path(), &["validate", "bad.yaml"], "");
     let text = err(&output);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(3), ""));
-    for part in ["error[unset-variable]", "bad.yaml:1:", "did you mean `pipeline`?", "did you mean `stdout`?", "3 mistakes"] {
+    for part in
+        ["error[unset-variable]", "bad.yaml:1:", "did you mean `pipeline`?", "did you mean `stdout`?", "3 mistakes"]
+    {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     let output = mailer(folder.path(), &["validate", "--json", "bad.yaml"], "");
@@ -117,7 +132,11 @@ fn files_in_and_out_go_on_where_a_checkpoint_was() {
     let folder = TempDir::new().unwrap();
     file(&folder, "in.json", ORDERS);
     let yaml = ORIGINAL.replace("sink:\n  type: stdout", "sink: {type: file, file: {path: out.json}}");
-    file(&folder, "job.yaml", &format!("source: {{type: file, file: {{path: in.json}}}}\ncheckpoint: {{path: ckpt}}\n{yaml}"));
+    file(
+        &folder,
+        "job.yaml",
+        &format!("source: {{type: file, file: {{path: in.json}}}}\ncheckpoint: {{path: ckpt}}\n{yaml}"),
+    );
     let first = mailer(folder.path(), &["run", "job.yaml"], "");
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
     let more = r#"{"status":"completed","customer":{"id":"a"},"amount":5}"#;
@@ -142,7 +161,10 @@ fn exit_codes_are_what_the_help_says() {
     let output = mailer(folder.path(), &["validate", "latin.yaml"], "");
     assert!(err(&output).contains("latin.yaml:1: this is not UTF-8"), "{}", err(&output));
     let help = out(&mailer(folder.path(), &["--help"], ""));
-    assert!(["  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  ", "  130 "].iter().all(|code| help.contains(code)), "{help}");
+    assert!(
+        ["  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  ", "  130 "].iter().all(|code| help.contains(code)),
+        "{help}"
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod stateless;
 use crate::Value;
 use crate::connector::Registry;
 use crate::decoder::Decoder;
-use crate::model::{Checkpoint, Graph, Model, Operation, Origin, SourceModel, StepModel};
+use crate::model::{Checkpoint, Graph, Join, Model, Operation, Origin, SourceModel, StepModel};
 use crate::workflow::Workflow;
 use head::Head;
 use mailer_runtime::{Env, Error, FileStorage, Result, Stream, Watermarks};
@@ -175,8 +175,21 @@ impl Compiler<'_> {
         Ok(Segment::plain(united))
     }
 
+    fn join(&mut self, place: usize, join: Join) -> Result<Segment> {
+        let name = self.model.steps[place].id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
+        match self.graph.steps[place].as_slice() {
+            [left, right] => self.input(*left)?.join(self.input(*right)?, &name, join),
+            inputs => Err(Error::internal(format!("join \"{name}\" has {} inputs", inputs.len()))),
+        }
+    }
+
     fn step(&mut self, place: usize) -> Result<()> {
         let step = &self.model.steps[place];
+        if let Some(Operation::Join(join)) = &step.operation {
+            let output = self.join(place, join.clone())?;
+            self.keep(Origin::Step(place), output);
+            return Ok(());
+        }
         let input = self.inputs(&self.graph.steps[place])?;
         let name = step.id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
         let Some(operation) = &step.operation else {

@@ -7,7 +7,8 @@ mod step;
 pub(crate) use graph::{Graph, Origin};
 pub(crate) use read::read;
 pub(crate) use step::{
-    Aggregation, Comparison, Condition, Dedupe, Fold, KeyOf, Operation, Setting, Way, WindowKind, WindowSpec,
+    Aggregation, Comparison, Condition, Dedupe, Fold, Join, JoinKind, KeyOf, Operation, Setting, Way, WindowKind,
+    WindowSpec,
 };
 
 use crate::fields::{Fields, Undescribed};

@@ -28,6 +28,7 @@ pub(crate) fn check(look: Look<'_>, findings: &mut Findings) {
     flow::cycles(look, findings);
     flow::unused(look, findings);
     keys::keyed(look, findings);
+    keys::joined(look, findings);
     windows::settings(look, findings);
     windows::followed(look, findings);
     windows::watermarks(look, findings);

@@ -241,6 +241,12 @@ impl From<&str> for Value {
     }
 }
 
+impl From<Text> for Value {
+    fn from(text: Text) -> Self {
+        Value::Text(text)
+    }
+}
+
 impl From<i64> for Value {
     fn from(n: i64) -> Self {
         Value::Integer(n)

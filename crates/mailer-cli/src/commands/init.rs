@@ -13,9 +13,10 @@ pub(crate) fn init(options: &InitOptions) -> Outcome {
     let made = OpenOptions::new().write(true).create_new(true).open(&options.file);
     let written = made.and_then(|mut file| file.write_all(STARTER.as_bytes()));
     match written {
-        Ok(()) => {
-            Err(Exit::new(Code::Done, format!("{file} is written. Try it:\n  mailer validate {file}\n  mailer run {file}")))
-        }
+        Ok(()) => Err(Exit::new(
+            Code::Done,
+            format!("{file} is written. Try it:\n  mailer validate {file}\n  mailer run {file}"),
+        )),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(Exit::new(Code::File, format!("error: {file} is there already: name another file, or remove it")))
         }

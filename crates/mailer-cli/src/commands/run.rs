@@ -16,7 +16,8 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     log();
     let workflow = load(&options.file, options.stdin)?;
     let env = compile(&workflow)?;
-    let env = env.take_over(options.take_over).start_fresh(options.start_fresh).allow_dropped(options.allow_dropped.clone());
+    let env =
+        env.take_over(options.take_over).start_fresh(options.start_fresh).allow_dropped(options.allow_dropped.clone());
     let job = env.start()?;
     watch(job, Progress::new(options.quiet))
 }
@@ -32,7 +33,8 @@ fn watch(job: Job, mut progress: Progress) -> Outcome {
         }
         let _ = sender.send(());
     };
-    ctrlc::set_handler(handler).map_err(|e| Exit::new(Code::Failed, format!("error: signals cannot be handled: {e}")))?;
+    ctrlc::set_handler(handler)
+        .map_err(|e| Exit::new(Code::Failed, format!("error: signals cannot be handled: {e}")))?;
     while !job.is_finished() {
         match signals.recv_timeout(LOOK) {
             Ok(()) => {

@@ -3,14 +3,18 @@
 use super::text;
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
-use mailer_kafka::{Decode, KafkaRecord, KafkaSink, KafkaSource, OnError, OutRecord, RecordRef, Start, TransactionalKafkaSink};
+use mailer_kafka::{
+    Decode, KafkaRecord, KafkaSink, KafkaSource, OnError, OutRecord, RecordRef, Start, TransactionalKafkaSink,
+};
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Decoder, Fields, Identity, Key, Path, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word, write_json,
+    Decoder, Fields, Identity, Key, Path, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word,
+    write_json,
 };
 use std::sync::{Mutex, PoisonError};
 
-const BROKERS: Key = Key::required("brokers", Shape::Text, "Brokers to ask first: `host:port`, several separated by commas.");
+const BROKERS: Key =
+    Key::required("brokers", Shape::Text, "Brokers to ask first: `host:port`, several separated by commas.");
 
 const START: &[Word] =
     &[Word::new("earliest", "with all that the topic holds"), Word::new("latest", "with what comes from then on")];
@@ -27,7 +31,8 @@ const SOURCE: Section = Section {
         Key::required("topic", Shape::Text, "The topic."),
         Key::optional("format", Shape::Word(FORMATS), "What the values are.").or("json"),
         Key::optional("start", Shape::Word(START), "Where a job without a checkpoint begins.").or("earliest"),
-        Key::optional("untilEnd", Shape::Bool, "Whether the job ends when all is read that was there at its start.").or("false"),
+        Key::optional("untilEnd", Shape::Bool, "Whether the job ends when all is read that was there at its start.")
+            .or("false"),
         Key::optional("groupOffsets", Shape::Text, "A consumer group to which progress is told, for lag monitors."),
     ],
     rules: &[],
@@ -50,7 +55,8 @@ impl SourceConnector for KafkaIn {
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
         let start = if text(settings, "start") == "latest" { Start::Latest } else { Start::Earliest };
         let policy = if decoder.skips() { OnError::Skip } else { OnError::Fail };
-        let mut source = KafkaSource::new(text(settings, "brokers"), text(settings, "topic")).start(start).on_error(policy);
+        let mut source =
+            KafkaSource::new(text(settings, "brokers"), text(settings, "topic")).start(start).on_error(policy);
         if settings.bool("untilEnd").is_some_and(|yes| yes.value) {
             source = source.until_end();
         }
@@ -97,8 +103,12 @@ impl Decode for Values {
     }
 }
 
-const KEY: Key = Key::optional("key", Shape::Path, "The field that becomes the key of the record. Text is written as it is, others as JSON.")
-    .or("`key`, where a record has one");
+const KEY: Key = Key::optional(
+    "key",
+    Shape::Path,
+    "The field that becomes the key of the record. Text is written as it is, others as JSON.",
+)
+.or("`key`, where a record has one");
 
 const SINK: Section = Section {
     name: "kafka",
@@ -152,7 +162,8 @@ const TRANSACTIONAL: Section = Section {
             Shape::Text,
             "Belongs to this job for ever; all its sinks of one cluster have the same one, no other job may use it.",
         ),
-        Key::optional("transactionTimeout", Shape::Duration, "After which the broker gives a transaction up.").or("60s"),
+        Key::optional("transactionTimeout", Shape::Duration, "After which the broker gives a transaction up.")
+            .or("60s"),
         KEY,
     ],
     rules: &[],

@@ -56,6 +56,8 @@ fn own(operation: &Operation, reads: &mut Projection) {
         }
         Operation::Dedupe(dedupe) => paths(&dedupe.fields, reads),
         Operation::Route(ways) => ways.iter().for_each(|way| expression(&way.when, reads)),
+        // The records are in the result whole.
+        Operation::Join(_) => reads.keep_rest(),
         Operation::Remove(_) | Operation::Window(_) | Operation::Union => {}
     }
 }

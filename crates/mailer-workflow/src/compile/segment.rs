@@ -2,11 +2,12 @@
 
 use super::head::{Head, Unkey, WithOperator};
 use super::stateless::{Action, KeyedSteps, PlainSteps, Stateless, Steps, Wanted};
-use crate::model::{Aggregation, Fold, KeyOf, StepModel, Way, WindowSpec};
-use crate::{Expression, Value, ValueKey};
-use mailer_core::{Keyed, Record, Result};
-use mailer_operators::{Collector, Description, Label, Operator, SideTag};
-use mailer_runtime::{Error, KeyedStream, Stream};
+use crate::model::{Aggregation, Fold, Join, JoinKind, KeyOf, StepModel, Way, WindowSpec};
+use crate::{Expression, Text, Value, ValueKey};
+use mailer_core::{Either, Keyed, Record, Result};
+use mailer_operators::{AsOfJoin, Collector, Description, IntervalJoin, Label, Operator, SideTag};
+use mailer_runtime::{Connected, Error, KeyedStream, Stream};
+use std::time::Duration;
 
 /// See the module.
 pub(super) struct Segment {
@@ -20,6 +21,7 @@ pub(super) struct Segment {
 enum Base {
     Plain(Stream<Value>),
     Keyed { stream: KeyedStream<ValueKey, Value>, steps: Steps, head: Option<Head> },
+    Joined { streams: Connected<Keyed<ValueKey, Either<Value, Value>>>, name: String, join: Join },
 }
 
 /// A key, and what was done under it. Copied to every reader, if there are several.
@@ -88,6 +90,20 @@ impl Segment {
         Ok(self.keyed(pending, Some(head)))
     }
 
+    /// Puts records of both together. Each side is under a key that nothing was done under yet.
+    pub(super) fn join(self, other: Segment, name: &str, join: Join) -> Result<Self> {
+        let streams = self.into_keyed()?.connect(other.into_keyed()?);
+        let base = Base::Joined { streams, name: name.to_owned(), join };
+        Ok(Self { base, steps: Steps::default(), pending: None })
+    }
+
+    fn into_keyed(mut self) -> Result<KeyedStream<ValueKey, Value>> {
+        match self.pending.take().map(|pending| self.keyed(pending, None).base) {
+            Some(Base::Keyed { stream, .. }) => Ok(stream),
+            _ => Err(Error::internal("one side of a join has no key")),
+        }
+    }
+
     fn keyed(self, pending: Pending, head: Option<Head>) -> Self {
         let Pending { key, partitions, steps, .. } = pending;
         let stream = self.end(IntoKeyed { key });
@@ -125,6 +141,7 @@ impl Segment {
     fn end<E: Ending>(self, ending: E) -> E::Out {
         let Segment { base, steps, .. } = self;
         match base {
+            Base::Joined { streams, name, join } => joined(streams, &name, join, steps, ending),
             Base::Plain(stream) => ending.end(stream.apply(PlainSteps(steps))),
             Base::Keyed { stream, steps: keyed, head } => {
                 let chain = stream.apply(KeyedSteps(keyed));
@@ -132,6 +149,43 @@ impl Segment {
                     Some(head) => head.build(Behind { chain, steps, ending }),
                     None => ending.end(chain.apply(Unkey).apply(PlainSteps(steps))),
                 }
+            }
+        }
+    }
+}
+
+/// A join, and what follows it.
+fn joined<E: Ending>(
+    streams: Connected<Keyed<ValueKey, Either<Value, Value>>>,
+    name: &str,
+    join: Join,
+    steps: Steps,
+    ending: E,
+) -> E::Out {
+    let Join { kind, left, right } = join;
+    let (left, right) = (Text::from(left), Text::from(right));
+    let result = move |key: &ValueKey, a: &Value, b: Option<&Value>| {
+        let fields = [
+            ("key".into(), key.to_value()),
+            (left.clone(), a.clone()),
+            (right.clone(), b.cloned().unwrap_or_default()),
+        ];
+        Value::object::<Text, Value>(fields)
+    };
+    let behind = PlainSteps(steps);
+    let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    match kind {
+        JoinKind::AsOf => {
+            let join = AsOfJoin::new(move |key: &ValueKey, a: Value, b: Option<&Value>| result(key, &a, b));
+            ending.end(streams.apply(join.named(name)).apply(behind))
+        }
+        JoinKind::Interval { before, after, keep_left } => {
+            let join = IntervalJoin::between(-millis(before), millis(after));
+            if keep_left {
+                ending.end(streams.apply(join.left(name, result)).apply(behind))
+            } else {
+                let pair = move |key: &ValueKey, a: &Value, b: &Value| result(key, a, Some(b));
+                ending.end(streams.apply(join.inner(name, pair)).apply(behind))
             }
         }
     }

@@ -1,7 +1,8 @@
 //! From the tree to the model.
 
 use super::step::{
-    Aggregation, Comparison, Condition, Dedupe, Fold, KeyOf, Operation, Setting, Way, WindowKind, WindowSpec,
+    Aggregation, Comparison, Condition, Dedupe, Fold, Join, JoinKind, KeyOf, Operation, Setting, Way, WindowKind,
+    WindowSpec,
 };
 use super::{
     Checkpoint, Model, OnError, Settings, SinkModel, SourceModel, State, StepModel, TimeField, TimeFormat,
@@ -160,6 +161,7 @@ impl<'a> Reader<'a> {
                 fields: values(fields.paths("fields")),
                 lateness: or_none(fields.duration("lateness")),
             }),
+            "join" => Operation::Join(self.join(fields)?),
             "union" => Operation::Union,
             "route" => {
                 let ways = fields.map("ways").into_iter();
@@ -313,6 +315,38 @@ impl<'a> Reader<'a> {
             _ => WindowKind::Global { records: u64::try_from(fields.integer("records")?.value).ok()? },
         };
         Some(WindowSpec { kind, lateness: or_none(fields.duration("lateness")) })
+    }
+
+    fn join(&mut self, fields: Fields<'a>) -> Option<Join> {
+        let kind = fields.text("type")?;
+        let (before, after) = (fields.duration("before"), fields.duration("after"));
+        let unmatched = fields.text("unmatched");
+        let kind = match kind.value.as_str() {
+            "interval" => {
+                let keep_left = unmatched.is_some_and(|word| word.value == "keep");
+                JoinKind::Interval { before: or_none(before), after: or_none(after), keep_left }
+            }
+            "asOf" => {
+                for key in ["before", "after", "unmatched"].into_iter().filter(|key| fields.has(key)) {
+                    let message = format!("an asOf join has no `{key}`");
+                    let help = "remove it: every left record is put out, with the latest right one at its time";
+                    self.findings.add(Code::Conflict, fields.key_span(key), message, help);
+                }
+                JoinKind::AsOf
+            }
+            _ => return None,
+        };
+        let (left, right) = (fields.text("left"), fields.text("right"));
+        let name = |name: &Option<Spanned<String>>, otherwise: &str| {
+            name.as_ref().map_or_else(|| otherwise.to_owned(), |name| name.value.clone())
+        };
+        let join = Join { kind, left: name(&left, "left"), right: name(&right, "right") };
+        let span = right.or(left).map_or_else(|| fields.span(), |name| name.span);
+        if join.left == join.right || [&join.left, &join.right].into_iter().any(|name| name == "key") {
+            let help = "call them `left`, `right`, or anything else but `key`";
+            self.findings.add(Code::Conflict, span, "two fields of the result of this join have one name", help);
+        }
+        Some(join)
     }
 
     fn reduce(&mut self, fields: Fields<'a>) -> Option<Vec<Aggregation>> {

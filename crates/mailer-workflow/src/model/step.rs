@@ -21,6 +21,7 @@ pub(crate) enum Operation {
     Window(WindowSpec),
     Reduce(Vec<Aggregation>),
     Dedupe(Dedupe),
+    Join(Join),
     Union,
     Route(Vec<Way>),
 }
@@ -113,6 +114,21 @@ pub(crate) struct Dedupe {
     pub(crate) horizon: Duration,
     pub(crate) fields: Vec<Path>,
     pub(crate) lateness: Duration,
+}
+
+/// How two inputs are joined.
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub(crate) kind: JoinKind,
+    /// What the records are called in the result.
+    pub(crate) left: String,
+    pub(crate) right: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Interval { before: Duration, after: Duration, keep_left: bool },
+    AsOf,
 }
 
 /// One way of a route.

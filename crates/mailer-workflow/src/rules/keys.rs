@@ -12,7 +12,9 @@ pub(crate) fn is_keyed(model: &Model, graph: &Graph, origin: Origin) -> bool {
         Some(Operation::KeyBy { .. }) => true,
         // A step that could not be read may be anything: no second finding because of it.
         None => true,
-        Some(Operation::Reduce(_) | Operation::Dedupe(_) | Operation::Union | Operation::Route(_)) => false,
+        Some(
+            Operation::Reduce(_) | Operation::Dedupe(_) | Operation::Join(_) | Operation::Union | Operation::Route(_),
+        ) => false,
         Some(_) => match graph.steps[place].as_slice() {
             [input] if graph.order.contains(&place) => is_keyed(model, graph, *input),
             _ => false,
@@ -39,6 +41,24 @@ pub(super) fn keyed(look: Look<'_>, findings: &mut Findings) {
         if several && needs {
             let message = format!("{} takes one keyed input, and has {}", step.title(), inputs.len());
             findings.add(Code::Conflict, step.span, message, "unite them before the keyBy: a step `type: union`");
+        }
+    }
+}
+
+/// A join has two inputs, each of them a keyBy.
+pub(super) fn joined(look: Look<'_>, findings: &mut Findings) {
+    for (place, step) in look.model.steps.iter().enumerate() {
+        if !matches!(step.operation, Some(Operation::Join(_))) || findings.has(Code::UnknownInput) {
+            continue;
+        }
+        let inputs = &look.graph.steps[place];
+        let by_key = |origin: &Origin| matches!(origin, Origin::Step(step) if matches!(look.model.steps[*step].operation, Some(Operation::KeyBy { .. }) | None));
+        if inputs.len() != 2 || !inputs.iter().all(by_key) {
+            let message = format!("{} needs two inputs, each a keyBy", step.title());
+            let help =
+                "write `input: [left, right]` with the ids of two steps `type: keyBy`; other steps come before those";
+            let span = step.inputs.first().map_or(step.span, |input| input.span);
+            findings.add(Code::NotKeyed, span, message, help);
         }
     }
 }

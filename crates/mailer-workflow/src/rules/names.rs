@@ -28,7 +28,7 @@ fn later(a: Span, b: Span) -> Span {
 /// Steps whose state is stored under their name, and ends that others must tell apart.
 pub(super) fn present(look: Look<'_>, findings: &mut Findings) {
     for step in &look.model.steps {
-        let keeps = matches!(step.operation, Some(Operation::Reduce(_) | Operation::Dedupe(_)));
+        let keeps = matches!(step.operation, Some(Operation::Reduce(_) | Operation::Dedupe(_) | Operation::Join(_)));
         if keeps && step.id.is_none() {
             let message = format!("{} has no `id`, and its state is stored under it", step.title());
             findings.add(

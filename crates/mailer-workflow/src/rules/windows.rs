@@ -65,7 +65,7 @@ pub(super) fn watermarks(look: Look<'_>, findings: &mut Findings) {
     for (place, step) in look.model.steps.iter().enumerate() {
         let by_time = match &step.operation {
             Some(Operation::Window(window)) => !matches!(window.kind, WindowKind::Global { .. }),
-            Some(Operation::Dedupe(_)) => true,
+            Some(Operation::Dedupe(_) | Operation::Join(_)) => true,
             _ => false,
         };
         if !by_time {

@@ -27,8 +27,8 @@ onError: skip
 };
 
 pub(crate) const STEPS: &[&Section] = &[
-    &FILTER, &MAP, &SET, &RENAME, &REMOVE, &PROJECT, &FLAT_MAP, &EXPLODE, &KEY_BY, &WINDOW, &REDUCE, &DEDUPE, &UNION,
-    &ROUTE,
+    &FILTER, &MAP, &SET, &RENAME, &REMOVE, &PROJECT, &FLAT_MAP, &EXPLODE, &KEY_BY, &WINDOW, &REDUCE, &DEDUPE, &JOIN,
+    &UNION, &ROUTE,
 ];
 
 /// How a field is compared.
@@ -263,6 +263,45 @@ pub(crate) const DEDUPE: Section = Section {
     example: "horizon: 1h
 fields: [order_id]
 lateness: 1m
+",
+};
+
+/// How two streams are joined.
+pub(crate) const JOINS: &[Word] = &[
+    Word::new(
+        "interval",
+        "every pair of which the right record is from `before` earlier to `after` later than the left one",
+    ),
+    Word::new("asOf", "every left record with the latest right one at its time, or null"),
+];
+
+/// What becomes of left records without a partner.
+pub(crate) const UNMATCHED: &[Word] =
+    &[Word::new("drop", "nothing is put out for them"), Word::new("keep", "they are put out with null on the right")];
+
+pub(crate) const JOIN: Section = Section {
+    name: "join",
+    summary: "Puts records of two inputs together that have one key and are near each other in event time. The inputs are two \
+              `keyBy` steps, the left one first. Results are `{\"key\": …, \"left\": …, \"right\": …}`.",
+    keys: &[
+        Key::required("type", Shape::Word(JOINS), "Which records belong together."),
+        Key::optional("before", Shape::Duration, "How much earlier the right record may be (interval).").or("0s"),
+        Key::optional("after", Shape::Duration, "How much later the right record may be (interval).").or("0s"),
+        Key::optional(
+            "unmatched",
+            Shape::Word(UNMATCHED),
+            "What becomes of left records without a partner (interval).",
+        )
+        .or("drop"),
+        Key::optional("left", Shape::Text, "What the left record is called in the result.").or("left"),
+        Key::optional("right", Shape::Text, "What the right record is called in the result.").or("right"),
+    ],
+    rules: &[],
+    example: "type: interval
+after: 1h
+unmatched: keep
+left: order
+right: payment
 ",
 };
 

@@ -2,8 +2,8 @@
 
 use mailer_runtime::{Collect, Env, Result, SliceSource, Stream};
 use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Loader, Registry, Report, Section, Shape, SinkConnector, SourceConnector, Value,
-    Workflow,
+    Code, Decoder, Fields, Findings, Key, Loader, Registry, Report, Section, Shape, SinkConnector, SourceConnector,
+    Value, Workflow,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -7,20 +7,23 @@ fn steps_without_state() {
     for (step, output) in [
         ("filter: {field: n, operator: gt, value: 1}", &[r#"{"at":1,"n":2,"l":["x","y"]}"#][..]),
         ("filter: {expr: record.n == 1}", &[r#"{"at":0,"n":1,"l":[]}"#]),
-        ("map: {expr: '{\"twice\": record.n * 2, \"at\": timestamp}'}", &[r#"{"at":0,"twice":2}"#, r#"{"at":1,"twice":4}"#]),
+        (
+            "map: {expr: '{\"twice\": record.n * 2, \"at\": timestamp}'}",
+            &[r#"{"at":0,"twice":2}"#, r#"{"at":1,"twice":4}"#],
+        ),
         ("project: {fields: [n, none]}", &[r#"{"n":1}"#, r#"{"n":2}"#]),
         ("remove: {fields: [l, at]}", &[r#"{"n":1}"#, r#"{"n":2}"#]),
-        ("rename: {from: n, to: deep.m}", &[
-            r#"{"at":0,"l":[],"deep":{"m":1}}"#,
-            r#"{"at":1,"l":["x","y"],"deep":{"m":2}}"#,
-        ]),
+        (
+            "rename: {from: n, to: deep.m}",
+            &[r#"{"at":0,"l":[],"deep":{"m":1}}"#, r#"{"at":1,"l":["x","y"],"deep":{"m":2}}"#],
+        ),
         ("explode: {field: l}", &[r#"{"at":1,"n":2,"l":"x"}"#, r#"{"at":1,"n":2,"l":"y"}"#]),
         ("explode: {field: l, to: e}", &[r#"{"at":1,"n":2,"e":"x"}"#, r#"{"at":1,"n":2,"e":"y"}"#]),
         ("flatMap: {expr: 'record.l.map(x, {\"x\": x})'}", &[r#"{"x":"x"}"#, r#"{"x":"y"}"#]),
-        ("set: {field: l, value: {a: [1, b]}}", &[
-            r#"{"at":0,"n":1,"l":{"a":[1,"b"]}}"#,
-            r#"{"at":1,"n":2,"l":{"a":[1,"b"]}}"#,
-        ]),
+        (
+            "set: {field: l, value: {a: [1, b]}}",
+            &[r#"{"at":0,"n":1,"l":{"a":[1,"b"]}}"#, r#"{"at":1,"n":2,"l":{"a":[1,"b"]}}"#],
+        ),
         ("set: {field: l, from: n}", &[r#"{"at":0,"n":1,"l":1}"#, r#"{"at":1,"n":2,"l":2}"#]),
         ("set: {field: l, expr: size(record.l)}", &[r#"{"at":0,"n":1,"l":0}"#, r#"{"at":1,"n":2,"l":2}"#]),
     ] {
@@ -62,7 +65,8 @@ fn reduce_puts_out_key_and_result_at_every_record() {
         r#"{"key":"a","sum":7}"#,
     ];
     assert_eq!(sum, expected);
-    let several = "  - {id: s, type: reduce, reduce: {functions: {n: {function: count}, most: {function: max, field: x}}}}";
+    let several =
+        "  - {id: s, type: reduce, reduce: {functions: {n: {function: count}, most: {function: max, field: x}}}}";
     let last = run(&format!("{KEYED}{several}"), &records).pop();
     assert_eq!(last.as_deref(), Some(r#"{"key":"a","n":4,"most":4}"#));
 }
@@ -87,7 +91,9 @@ fn windows_close_in_event_time_and_say_their_bounds() {
     let count = "  - {id: c, type: reduce, reduce: {function: count}}";
     let of = |window: &str| run(&format!("{KEYED}  - {{type: window, window: {window}}}\n{count}"), &records);
     let result = |count: u64, start: &str, end: &str| {
-        format!(r#"{{"key":"a","count":{count},"windowStart":"1970-01-01T00:{start}Z","windowEnd":"1970-01-01T00:{end}Z"}}"#)
+        format!(
+            r#"{{"key":"a","count":{count},"windowStart":"1970-01-01T00:{start}Z","windowEnd":"1970-01-01T00:{end}Z"}}"#
+        )
     };
     let (first, second) = (result(2, "00:00", "01:00"), result(1, "01:00", "02:00"));
     assert_eq!(of("{type: tumbling, size: 1m}"), [first, second]);
@@ -138,6 +144,37 @@ sinks:
 }
 
 #[test]
+fn joins_put_two_inputs_together() {
+    let orders = [r#"{"at":1000,"id":1}"#, r#"{"at":2000,"id":2}"#];
+    let payments = [r#"{"at":1500,"order":1,"paid":true}"#, r#"{"at":9000,"order":2,"paid":true}"#];
+    let bench = Bench::with(&[("orders", &orders), ("payments", &payments)]);
+    let yaml = |join: &str| {
+        format!(
+            "
+workers: 1
+sources:
+  - {{id: orders, type: lines, lines: {{of: orders}}, timestamp: {{field: at}}, watermark: {{bounded: 0s}}}}
+  - {{id: payments, type: lines, lines: {{of: payments}}, timestamp: {{field: at}}, watermark: {{bounded: 0s}}}}
+pipeline:
+  - {{id: left, type: keyBy, input: orders, keyBy: {{field: id}}}}
+  - {{id: right, type: keyBy, input: payments, keyBy: {{field: order}}}}
+  - {{id: joined, type: join, input: [left, right], join: {join}}}
+  - {{type: remove, remove: {{fields: [o.at, right.at, right.order]}}}}
+sink: {{type: kept}}
+"
+        )
+    };
+    let pair = r#"{"key":1,"o":{"id":1},"right":{"paid":true}}"#;
+    let alone = |name: &str| format!(r#"{{"key":2,"{name}":{{"id":2}},"right":null}}"#);
+    bench.run(&yaml("{type: interval, after: 1s, left: o}")).unwrap();
+    assert_eq!(bench.take("out"), [pair]);
+    bench.run(&yaml("{type: interval, after: 1s, left: o, unmatched: keep}")).unwrap();
+    assert_eq!(bench.take("out"), [pair.to_owned(), alone("o")]);
+    bench.run(&yaml("{type: asOf, left: o}")).unwrap();
+    assert_eq!(bench.take("out"), [r#"{"key":1,"o":{"id":1},"right":null}"#.to_owned(), alone("o")]);
+}
+
+#[test]
 fn one_key_for_several_readers() {
     let bench = Bench::with(&[("in", &[r#"{"k":1,"x":2}"#, r#"{"k":1,"x":5}"#])]);
     let yaml = "
@@ -176,7 +213,9 @@ fn records_that_cannot_be_handled_fail_the_job_or_are_skipped() {
 fn an_event_time_that_cannot_be_read_is_an_error_of_the_source() {
     let bench = Bench::with(&[("in", &[r#"{"at":"soon"}"#, r#"{"at":7}"#])]);
     let yaml = |policy: &str| {
-        format!("source: {{type: lines, lines: {{of: in}}, timestamp: {{field: at}}{policy}}}\npipeline: []\nsink: {{type: kept}}\n")
+        format!(
+            "source: {{type: lines, lines: {{of: in}}, timestamp: {{field: at}}{policy}}}\npipeline: []\nsink: {{type: kept}}\n"
+        )
     };
     bench.run(&yaml(", onError: skip")).unwrap();
     assert_eq!(bench.take("out"), [r#"{"at":7}"#]);
