@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_readers_disagree_about_is_known() {
-        for text in ["no", "Yes", "ON", "n", "010", "0o17", "0x1F", "1_000", "12:30", "1:30", "1e3", "+1E5"] {
+        for text in ["no", "Yes", "ON", "010", "0o17", "0x1F", "1_000", "12:30", "1:30", "1e3", "+1E5"] {
             assert!(surprise(text).is_some(), "{text}");
         }
         for text in [
