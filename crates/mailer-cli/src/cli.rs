@@ -24,6 +24,7 @@ const LONG: &str = "\
 Begin with:
   mailer init orders.yaml          write a workflow to start from
   mailer validate orders.yaml      say everything that is wrong with it
+  mailer test orders.yaml          run the tests in it
   mailer explain orders.yaml       draw what will run, and what it guarantees
   mailer run orders.yaml           run it
 
@@ -37,6 +38,7 @@ Exit codes:
   3    the workflow has mistakes
   4    a file cannot be read or written
   5    a person has to decide: going on would lose or repeat output, or another process owns the job
+  6    a test in the file does not come out as it says
   130  stopped by a second signal, without a last checkpoint
 
 SIGINT and SIGTERM stop a job in order: what was read is handled, a last checkpoint is taken, open windows are kept for
@@ -52,6 +54,11 @@ pub(crate) enum Command {
         after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong."
     )]
     Validate(ValidateOptions),
+    /// Run the tests in a workflow: the whole pipeline under a seed, with its sources and sinks in memory.
+    #[command(
+        after_help = "Nothing outside is opened. A test sends records, crashes the process, and says what is expected; what differs is shown with its line."
+    )]
+    Test(TestOptions),
     /// Show what will run: stages, edges, state, and what every sink guarantees.
     Explain(ExplainOptions),
     /// Run a workflow.
@@ -89,6 +96,13 @@ pub(crate) struct ValidateOptions {
     /// One JSON object for each finding, on standard output.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TestOptions {
+    /// The workflows.
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

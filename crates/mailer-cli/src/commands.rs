@@ -3,10 +3,12 @@
 mod init;
 mod print;
 mod run;
+mod test;
 
 pub(crate) use init::init;
 pub(crate) use print::{completions, man, schema};
 pub(crate) use run::run;
+pub(crate) use test::test;
 
 use crate::cli::{ExplainOptions, ValidateOptions};
 use crate::connectors::registry;

@@ -22,6 +22,8 @@ pub(crate) enum Code {
     File = 4,
     /// A person has to decide: going on would lose or repeat output, or another process owns the job.
     Refused = 5,
+    /// A test in the file does not come out as it says.
+    Unexpected = 6,
     /// Stopped by a second signal, without a last checkpoint.
     Killed = 130,
 }

@@ -162,7 +162,9 @@ fn exit_codes_are_what_the_help_says() {
     assert!(err(&output).contains("latin.yaml:1: this is not UTF-8"), "{}", err(&output));
     let help = out(&mailer(folder.path(), &["--help"], ""));
     assert!(
-        ["  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  ", "  130 "].iter().all(|code| help.contains(code)),
+        ["  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  ", "  6  ", "  130 "]
+            .iter()
+            .all(|code| help.contains(code)),
         "{help}"
     );
 }
@@ -197,4 +199,71 @@ fn the_reference_in_the_book_is_what_the_schema_says() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?} in docs/reference differ: bless them and read the difference");
+}
+
+#[test]
+fn the_tests_in_a_file_are_run_without_anything_outside() {
+    let folder = TempDir::new().unwrap();
+    let workflow = |expected: u32| {
+        format!(
+            "name: order-totals
+source:
+  type: kafka
+  kafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: orders, format: json, start: earliest}}
+  timestamp: {{field: placed_at, format: rfc3339}}
+  watermark: {{bounded: 5s, idle: 30s}}
+checkpoint: {{interval: 1s, path: ./ckpt}}
+state: {{backend: rocksdb, path: ./state}}
+pipeline:
+  - id: completed
+    type: filter
+    filter: {{field: status, operator: equals, value: completed}}
+  - id: by-customer
+    type: keyBy
+    keyBy: {{field: customer.id, partitions: 4}}
+  - id: totals
+    type: reduce
+    reduce: {{function: sum, field: amount}}
+sink:
+  type: txnKafka
+  txnKafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: order-totals, transactionalId: orders-v1}}
+tests:
+  - name: sums by customer
+    steps:
+      - send: [{{placed_at: \"2026-01-01T00:00:00Z\", status: completed, customer: {{id: a}}, amount: 3}}, {{placed_at: \"2026-01-01T00:00:01Z\", status: open, customer: {{id: a}}, amount: 9}}]
+      - crash: {{}}
+      - send: [{{placed_at: \"2026-01-01T00:00:02Z\", status: completed, customer: {{id: a}}, amount: 4}}]
+      - expect: [{{key: a, sum: 3}}, {{key: a, sum: {expected}}}]
+"
+        )
+    };
+    file(&folder, "orders.yaml", &workflow(7));
+    let output = mailer(folder.path(), &["test", "orders.yaml"], "");
+    let expected = "ok      orders.yaml: sums by customer\n1 passed, 0 failed\n";
+    assert_eq!((out(&output).as_str(), output.status.code()), (expected, Some(0)), "{}", err(&output));
+    file(&folder, "orders.yaml", &workflow(8));
+    let output = mailer(folder.path(), &["test", "orders.yaml"], "");
+    assert_eq!(output.status.code(), Some(6), "{}", err(&output));
+    assert!(
+        out(&output).contains("--> orders.yaml:28:37") && out(&output).contains("0 passed, 1 failed"),
+        "{}",
+        out(&output)
+    );
+    let entries = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(entries, 1, "neither checkpoints nor state beside the file");
+}
+
+/// What the guide shows has no mistakes.
+#[test]
+fn the_workflows_of_the_guide_are_good() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/workflows.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let blocks: Vec<_> = guide.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(!blocks.is_empty());
+    let folder = TempDir::new().unwrap();
+    for block in blocks {
+        file(&folder, "guide.yaml", block);
+        let output = mailer(folder.path(), &["validate", "guide.yaml"], "");
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    }
 }

@@ -154,6 +154,16 @@ impl<'a> Fields<'a> {
         entries.iter().map(|(key, node)| (Spanned::new(key.name.clone(), key.span), fields(node, key.span))).collect()
     }
 
+    /// A list of sections.
+    pub(crate) fn sections(&self, key: &str) -> Vec<Fields<'a>> {
+        let Some((section, _)) = self.section.sections().find(|(_, known)| known.name == key) else {
+            return Vec::new();
+        };
+        let fields =
+            |node: &'a Node| Fields { section, node: Some(node), span: node.span, undescribed: self.undescribed };
+        self.node(key).map(|node| several(node).map(fields).collect()).unwrap_or_default()
+    }
+
     /// The items of a list, or the only one.
     pub(crate) fn items(&self, key: &str) -> Vec<&'a Node> {
         self.node(key).map(|node| several(node).collect()).unwrap_or_default()

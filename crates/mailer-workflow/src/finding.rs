@@ -109,6 +109,7 @@ codes! {
     NotExactlyOnce = "not-exactly-once": "An exactly-once sink that could not keep its promise.",
     SharedTarget = "shared-target": "Two sinks that would disturb each other.",
     CheckpointPath = "checkpoint-path": "A folder for checkpoints or state that cannot serve.",
+    Unexpected = "unexpected-output": "A test in the file does not come out as it says; only `mailer test` finds it.",
     BadValue = "bad-value": "A value that a source or sink refuses.",
 }
 

@@ -3,6 +3,7 @@
 mod graph;
 mod read;
 mod step;
+mod test;
 
 pub(crate) use graph::{Graph, Origin};
 pub(crate) use read::read;
@@ -10,6 +11,8 @@ pub(crate) use step::{
     Aggregation, Comparison, Condition, Dedupe, Fold, Join, JoinKind, KeyOf, Operation, Setting, Way, WindowKind,
     WindowSpec,
 };
+
+pub(crate) use test::{Expected, Happening, TestModel};
 
 use crate::fields::{Fields, Undescribed};
 use crate::path::Path;
@@ -28,6 +31,7 @@ pub(crate) struct Model {
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) state: State,
     pub(crate) workers: Option<Spanned<i64>>,
+    pub(crate) tests: Vec<TestModel>,
     /// Where a missing source or sink is to be said.
     pub(crate) top: Span,
 }

@@ -3,10 +3,12 @@
 mod ends;
 mod job;
 mod steps;
+mod tests;
 
 pub(crate) use ends::{SINK, SOURCE};
 pub(crate) use job::ROOT;
 pub(crate) use steps::{STEP, STEPS};
+pub(crate) use tests::TEST;
 
 use crate::schema::Word;
 

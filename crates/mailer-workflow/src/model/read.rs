@@ -5,11 +5,11 @@ use super::step::{
     WindowSpec,
 };
 use super::{
-    Checkpoint, Model, OnError, Settings, SinkModel, SourceModel, State, StepModel, TimeField, TimeFormat,
-    WatermarkModel,
+    Checkpoint, Expected, Happening, Model, OnError, Settings, SinkModel, SourceModel, State, StepModel, TestModel,
+    TimeField, TimeFormat, WatermarkModel,
 };
 use crate::expression::Expression;
-use crate::fields::{Fields, Undescribed};
+use crate::fields::{self, Fields, Undescribed};
 use crate::path::Path;
 use crate::schema::{Family, Schema, Section};
 use crate::sections::{ROOT, SINK, SOURCE, STEP};
@@ -42,9 +42,7 @@ impl<'a> Reader<'a> {
         sinks.extend(fields.node("sink"));
         let checkpoint = fields.has("checkpoint").then(|| checkpoint(fields.section("checkpoint")));
         let state = fields.section("state");
-        // `mailer test` reads the tests; for everybody else it is enough that they are YAML.
-        let _ = fields.node("tests");
-        Model {
+        let mut model = Model {
             name: fields.text("name"),
             sources: sources.into_iter().map(|node| self.source(node)).collect(),
             steps: fields.items("pipeline").into_iter().map(|node| self.step(node)).collect(),
@@ -52,8 +50,61 @@ impl<'a> Reader<'a> {
             checkpoint,
             state: State { backend: state.text("backend"), path: state.text("path") },
             workers: fields.integer("workers"),
+            tests: Vec::new(),
             top,
+        };
+        model.tests = fields.sections("tests").into_iter().filter_map(|test| self.test(test, &model)).collect();
+        model
+    }
+
+    fn test(&mut self, fields: Fields<'a>, model: &Model) -> Option<TestModel> {
+        let sources: Vec<_> = model.sources.iter().map(|source| source.id.value.as_str()).collect();
+        let sinks: Vec<_> = model.sinks.iter().map(|sink| sink.id.value.as_str()).collect();
+        let mut steps = Vec::new();
+        for step in fields.sections("steps") {
+            let expected = [
+                ("expect", Expected::InOrder),
+                ("expectUnordered", Expected::InAnyOrder),
+                ("expectContains", Expected::Among),
+            ];
+            let expected = expected.into_iter().find(|(key, _)| step.has(key));
+            if step.has("send") {
+                let source = self.end_of(step, "source", &sources)?;
+                let records = step.items("send").into_iter().map(fields::value).collect();
+                steps.push(Happening::Send { source, records });
+            } else if let Some((key, how)) = expected {
+                let sink = self.end_of(step, "sink", &sinks)?;
+                let records = step.items(key).into_iter().map(|node| Spanned::new(fields::value(node), node.span));
+                steps.push(Happening::Expect { sink, how, records: records.collect(), span: step.key_span(key) });
+            } else if step.has("crash") {
+                steps.push(Happening::Crash);
+            }
         }
+        let seed = fields.integer("seed").and_then(|seed| u64::try_from(seed.value).ok()).unwrap_or(1);
+        Some(TestModel { name: fields.text("name")?, seed, steps })
+    }
+
+    /// The place of the source or sink that a step of a test names, or of the only one.
+    fn end_of(&mut self, step: Fields<'a>, key: &str, ids: &[&str]) -> Option<usize> {
+        let Some(name) = step.text(key) else {
+            if ids.len() > 1 {
+                let message = format!("the workflow has several {key}s, and this step names none");
+                let help = format!("add `{key}: …`, one of {}", crate::schema::sentence_list(ids.iter(), "and"));
+                self.findings.add(Code::UnknownInput, step.span(), message, help);
+            }
+            return (ids.len() == 1).then_some(0);
+        };
+        let place = ids.iter().position(|id| *id == name.value);
+        if place.is_none() {
+            let help = format!("there are {}", crate::schema::sentence_list(ids.iter(), "and"));
+            self.findings.add(
+                Code::UnknownInput,
+                name.span,
+                format!("there is no {key} called `{}`", name.value),
+                help,
+            );
+        }
+        place
     }
 
     fn source(&self, node: &'a Node) -> SourceModel {

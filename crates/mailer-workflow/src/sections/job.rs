@@ -1,5 +1,6 @@
 //! The top level: the job, its checkpoints, its state.
 
+use super::TEST;
 use crate::schema::{Family, Key, Rule, Section, Shape, Word};
 
 pub(crate) const ROOT: Section = Section {
@@ -29,7 +30,7 @@ pub(crate) const ROOT: Section = Section {
             .or("as many as there are cores"),
         Key::optional(
             "tests",
-            Shape::List(&Shape::Any),
+            Shape::List(&Shape::Section(&TEST)),
             "What the workflow is to do with given records; `mailer test` tries it.",
         ),
     ],

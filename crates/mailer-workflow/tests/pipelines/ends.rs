@@ -91,6 +91,11 @@ impl Bench {
         self.env(yaml).execute()
     }
 
+    /// Runs the tests in the file.
+    pub(crate) fn test(&self, workflow: &Workflow, folder: &std::path::Path) -> Vec<mailer_workflow::Tested> {
+        workflow.test(&self.registry, folder).unwrap()
+    }
+
     /// What was kept under a name, as JSON.
     pub(crate) fn take(&self, name: &str) -> Vec<String> {
         let kept = self.outputs.lock().unwrap().get(name).map(Collect::take).unwrap_or_default();

@@ -4,3 +4,4 @@
 mod ends;
 mod plans;
 mod steps;
+mod tests_in_the_file;
