@@ -59,6 +59,8 @@ pub(crate) enum Command {
         after_help = "Nothing outside is opened. A test sends records, crashes the process, and says what is expected; what differs is shown with its line."
     )]
     Test(TestOptions),
+    /// Run what the tests send under many seeds, with crashes anywhere, and compare the output with that of a run in peace.
+    Simulate(SimulateOptions),
     /// Show what will run: stages, edges, state, and what every sink guarantees.
     Explain(ExplainOptions),
     /// Run a workflow.
@@ -103,6 +105,15 @@ pub(crate) struct TestOptions {
     /// The workflows.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimulateOptions {
+    /// The workflow.
+    pub(crate) file: PathBuf,
+    /// How many seeds.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) seeds: u64,
 }
 
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ mod test;
 pub(crate) use init::init;
 pub(crate) use print::{completions, man, schema};
 pub(crate) use run::run;
-pub(crate) use test::test;
+pub(crate) use test::{simulate, test};
 
 use crate::cli::{ExplainOptions, ValidateOptions};
 use crate::connectors::registry;

@@ -19,6 +19,7 @@ fn main() -> std::process::ExitCode {
         Command::Init(options) => commands::init(&options),
         Command::Validate(options) => commands::validate(&options),
         Command::Test(options) => commands::test(&options),
+        Command::Simulate(options) => commands::simulate(&options),
         Command::Explain(options) => commands::explain(&options),
         Command::Run(options) => commands::run(&options),
         Command::Schema(options) => commands::schema(&options),

@@ -241,11 +241,13 @@ tests:
     let output = mailer(folder.path(), &["test", "orders.yaml"], "");
     let expected = "ok      orders.yaml: sums by customer\n1 passed, 0 failed\n";
     assert_eq!((out(&output).as_str(), output.status.code()), (expected, Some(0)), "{}", err(&output));
+    let output = mailer(folder.path(), &["simulate", "orders.yaml", "--seeds", "20"], "");
+    assert_eq!((out(&output).as_str(), output.status.code()), (expected, Some(0)), "{}", err(&output));
     file(&folder, "orders.yaml", &workflow(8));
     let output = mailer(folder.path(), &["test", "orders.yaml"], "");
     assert_eq!(output.status.code(), Some(6), "{}", err(&output));
     assert!(
-        out(&output).contains("--> orders.yaml:28:37") && out(&output).contains("0 passed, 1 failed"),
+        out(&output).contains("--> orders.yaml:28:36") && out(&output).contains("0 passed, 1 failed"),
         "{}",
         out(&output)
     );

@@ -134,7 +134,7 @@ enum Output {
     /// One reader, which goes on with it.
     One(Box<Segment>),
     /// Several: each gets a copy, and the key for itself, since a keyed stream has one reader.
-    Several(Stream<Value>, Option<Pending>),
+    Several(Box<(Stream<Value>, Option<Pending>)>),
 }
 
 impl Compiler<'_> {
@@ -142,8 +142,7 @@ impl Compiler<'_> {
     fn keep(&mut self, origin: Origin, segment: Segment) {
         let (steps, sinks) = self.graph.readers(origin);
         let output = if steps.len() + sinks.len() > 1 {
-            let (stream, key) = segment.share();
-            Output::Several(stream, key)
+            Output::Several(Box::new(segment.share()))
         } else {
             Output::One(Box::new(segment))
         };
@@ -153,9 +152,9 @@ impl Compiler<'_> {
     fn input(&mut self, origin: Origin) -> Result<Segment> {
         match self.done.remove(&origin) {
             Some(Output::One(segment)) => Ok(*segment),
-            Some(Output::Several(stream, key)) => {
-                let copy = Segment::with_key(stream.clone(), key.clone());
-                self.done.insert(origin, Output::Several(stream, key));
+            Some(Output::Several(shared)) => {
+                let copy = Segment::with_key(shared.0.clone(), shared.1.clone());
+                self.done.insert(origin, Output::Several(shared));
                 Ok(copy)
             }
             None => Err(Error::internal(format!("the workflow has no output {origin:?}, or it was taken twice"))),

@@ -4,6 +4,7 @@
 //! is. The next start recovers from the newest checkpoint in a folder of its own. At the end the input ends.
 
 mod compare;
+mod simulate;
 mod source;
 mod target;
 
@@ -13,7 +14,7 @@ use crate::fields::Fields;
 use crate::model::{Happening, TestModel};
 use crate::schema::Section;
 use crate::{Code, Finding, Value, Workflow};
-use mailer_runtime::testing::{Outcome, run_seeded};
+use mailer_runtime::testing::{Outcome, SeededRun, run_seeded};
 use mailer_runtime::{Env, Error, FileStorage, Result, Stream};
 use source::Script;
 use std::collections::HashMap;
@@ -42,17 +43,14 @@ impl Workflow {
     }
 
     fn run_test(&self, test: &TestModel, registry: &Registry, folder: &Path) -> Result<Tested> {
-        let kept: HashMap<String, Kept> =
-            self.model.sinks.iter().map(|sink| (sink.id.value.clone(), Kept::new(&sink.id.value))).collect();
+        let kept = self.kept();
         let mut findings = Vec::new();
         let crashes = test.steps.iter().filter(|step| matches!(step, Happening::Crash)).count();
         for stretch in 0..=crashes {
             let scripts = self.scripts(test, stretch, crashes);
-            let ends = replaced(registry, &scripts, &kept);
-            let env = self.env().checkpointing(Duration::from_secs(1), FileStorage::new(folder));
-            self.compile(&env, &ends)?;
             let crash = (stretch < crashes).then_some(STEPS);
-            let run = run_seeded(env, test.seed.wrapping_add(stretch as u64), crash)?;
+            let seed = test.seed.wrapping_add(stretch as u64);
+            let run = self.start(registry, &scripts, &kept, folder, seed, crash)?;
             match run.outcome {
                 Ok(Outcome::Finished | Outcome::Crashed) => {}
                 Err(error) => {
@@ -68,15 +66,35 @@ impl Workflow {
             }
         }
         if findings.is_empty() {
-            let outputs: Vec<Vec<Value>> = self
-                .model
-                .sinks
-                .iter()
-                .map(|sink| kept.get(&sink.id.value).map(Kept::shown).unwrap_or_default())
-                .collect();
+            let outputs = self.shown(&kept);
             findings = compare::compare(test, &outputs);
         }
         Ok(Tested { name: test.name.value.clone(), findings })
+    }
+
+    /// One start of the job, until it ends or is dropped.
+    fn start(
+        &self,
+        registry: &Registry,
+        scripts: &HashMap<String, Script>,
+        kept: &HashMap<String, Kept>,
+        folder: &Path,
+        seed: u64,
+        crash: Option<u64>,
+    ) -> Result<SeededRun> {
+        let ends = replaced(registry, scripts, kept);
+        let env = self.env().checkpointing(Duration::from_secs(1), FileStorage::new(folder));
+        self.compile(&env, &ends)?;
+        run_seeded(env, seed, crash)
+    }
+
+    fn kept(&self) -> HashMap<String, Kept> {
+        self.model.sinks.iter().map(|sink| (sink.id.value.clone(), Kept::new(&sink.id.value))).collect()
+    }
+
+    /// What every sink shows, in the order of the file.
+    fn shown(&self, kept: &HashMap<String, Kept>) -> Vec<Vec<Value>> {
+        self.model.sinks.iter().map(|sink| kept.get(&sink.id.value).map(Kept::shown).unwrap_or_default()).collect()
     }
 
     /// What every source hands out up to the crash of that number, or to the end.

@@ -1,21 +1,32 @@
-//! `mailer test`: the tests in workflows.
+//! `mailer test` and `mailer simulate`: the tests in workflows.
 
 use super::{Outcome, find, read, report, say};
-use crate::cli::TestOptions;
+use crate::cli::{SimulateOptions, TestOptions};
 use crate::connectors::registry;
 use crate::exit::{Code, Exit};
-use mailer_workflow::{Finding, Report, Tested};
+use mailer_workflow::{Finding, Report, Tested, Workflow};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// `mailer test`
 pub(crate) fn test(options: &TestOptions) -> Outcome {
+    tried(&options.files, |workflow, folder| workflow.test(&registry(), folder))
+}
+
+/// `mailer simulate`
+pub(crate) fn simulate(options: &SimulateOptions) -> Outcome {
+    tried(std::slice::from_ref(&options.file), |workflow, folder| workflow.simulate(&registry(), folder, options.seeds))
+}
+
+/// Tries the tests of all files, and says what came of each.
+fn tried(files: &[PathBuf], run: impl Fn(&Workflow, &Path) -> mailer_core::Result<Vec<Tested>>) -> Outcome {
     let (mut tests, mut failed) = (0, 0);
-    for file in &options.files {
+    for file in files {
         let text = read(file)?;
         let workflow = find(file, &text, false);
         let workflow = workflow.map_err(|found| Exit::new(Code::Invalid, report(file, &text, &found)))?;
         let folder = Scratch::new()?;
-        for tested in workflow.test(&registry(), &folder.0)? {
+        for tested in run(&workflow, &folder.0)? {
             tests += 1;
             failed += usize::from(!tested.findings.is_empty());
             say(&line(file, &text, &tested))?;

@@ -10,7 +10,7 @@ pub(super) fn settings(look: Look<'_>, findings: &mut Findings) {
     for step in &look.model.steps {
         let Some(Operation::Window(window)) = &step.operation else { continue };
         let mut whole = |what: &str, duration: &Spanned<Duration>| {
-            if duration.value.is_zero() || duration.value.subsec_nanos() % 1_000_000 != 0 {
+            if duration.value.is_zero() || !duration.value.subsec_nanos().is_multiple_of(1_000_000) {
                 let message = format!("the {what} of a window cannot be {:?}", duration.value);
                 findings.add(
                     Code::BadWindow,

@@ -147,11 +147,9 @@ impl<'a> Checker<'a> {
         let Typed { family, common, types } = typed;
         let all = || types.iter().map(|section| section.name);
         let Some(entries) = node.entries() else {
-            let (help, of) = (
-                format!("write `type: …` and a section of that name, indented"),
-                format!("a {family} must be a mapping"),
-            );
-            return self.wrong(node, &of, &help);
+            let (help, of) =
+                ("write `type: …` and a section of that name, indented", format!("a {family} must be a mapping"));
+            return self.wrong(node, &of, help);
         };
         let at = entries.first().map_or(node.span, |(key, _)| key.span);
         let named = node.get("type").and_then(Node::scalar).map(|scalar| scalar.text.as_str());

@@ -53,9 +53,8 @@ fn mixed(integer: i64, float: f64) -> Option<Ordering> {
     let whole = integer.cmp(&(below as i64));
     if float.is_nan() {
         None
-    } else if whole == Ordering::Equal && below >= 9_223_372_036_854_775_808.0 {
-        Some(Ordering::Less)
-    } else if whole == Ordering::Equal && float > below {
+    } else if whole == Ordering::Equal && (float > below || below >= 9_223_372_036_854_775_808.0) {
+        // There is something behind the point, or it is 2⁶³ itself, which the cast has made one less.
         Some(Ordering::Less)
     } else {
         Some(whole)

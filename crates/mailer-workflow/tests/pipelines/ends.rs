@@ -96,6 +96,16 @@ impl Bench {
         workflow.test(&self.registry, folder).unwrap()
     }
 
+    /// Runs what the tests in the file send, with crashes.
+    pub(crate) fn simulate(
+        &self,
+        workflow: &Workflow,
+        folder: &std::path::Path,
+        seeds: u64,
+    ) -> Vec<mailer_workflow::Tested> {
+        workflow.simulate(&self.registry, folder, seeds).unwrap()
+    }
+
     /// What was kept under a name, as JSON.
     pub(crate) fn take(&self, name: &str) -> Vec<String> {
         let kept = self.outputs.lock().unwrap().get(name).map(Collect::take).unwrap_or_default();

@@ -47,7 +47,7 @@ fn what_differs_is_said_at_its_line() {
     );
     assert_eq!(
         findings("      - expect: [{key: a, sum: 3}, {key: a, sum: 7}]\n"),
-        ["14:37 this is expected, and nothing more came"]
+        ["14:36 this is expected, and nothing more came"]
     );
     assert_eq!(
         findings("      - expect: []\n"),
@@ -66,4 +66,16 @@ fn a_job_that_fails_is_a_finding_of_the_test() {
     let bad = "      - send: [{at: 3, status: completed, customer: {id: a}, amount: much}]\n";
     let found = findings(bad);
     assert!(found[0].starts_with("9:11 the job fails: ") && found[0].contains("not a number"), "{found:?}");
+}
+
+#[test]
+fn crashes_anywhere_change_nothing() {
+    let bench = Bench::with(&[("in", &[])]);
+    let sent: Vec<_> = (0..200)
+        .map(|n| format!("          - {{at: {n}, status: completed, customer: {{id: c{}}}, amount: {n}}}\n", n % 7))
+        .collect();
+    let workflow = bench.load(&format!("{PIPELINE}{}", sent.concat()));
+    let folder = TempDir::new().unwrap();
+    let simulated = bench.simulate(&workflow, folder.path(), 25);
+    assert!(simulated[0].findings.is_empty(), "{:?}", simulated[0].findings);
 }
