@@ -26,6 +26,7 @@ pub struct Expression {
     program: Arc<Program>,
     /// What of the record it reads.
     reads: Arc<Projection>,
+    uses_timestamp: bool,
     text: Arc<str>,
 }
 
@@ -57,13 +58,18 @@ impl Expression {
                 return None;
             }
         };
-        let (reads, problems) = names::look_at(&program);
+        let names::Looked { reads, uses_timestamp, problems } = names::look_at(&program);
         let sound = problems.is_empty();
         for problem in problems {
             findings.add(problem.code, place.at(problem.offset, problem.length), problem.message, problem.help);
         }
         let (program, reads, text) = (Arc::new(program), Arc::new(reads), scalar.text.as_str().into());
-        sound.then(|| Spanned::new(Expression { program, reads, text }, node.span))
+        sound.then(|| Spanned::new(Expression { program, reads, uses_timestamp, text }, node.span))
+    }
+
+    /// Whether the event time of the record matters.
+    pub(crate) fn uses_timestamp(&self) -> bool {
+        self.uses_timestamp
     }
 
     /// What of the record it reads.

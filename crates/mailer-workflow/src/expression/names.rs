@@ -44,29 +44,37 @@ pub(super) struct Problem {
     pub(super) help: String,
 }
 
-/// What of the record the program reads, and which of its names mean nothing.
-pub(super) fn look_at(program: &Program) -> (Projection, Vec<Problem>) {
-    let mut look =
-        Look { source: program.source_info(), bound: Vec::new(), reads: Projection::nothing(), problems: Vec::new() };
+/// What is known of a program before it runs.
+pub(super) struct Looked {
+    /// What of the record it reads.
+    pub(super) reads: Projection,
+    pub(super) uses_timestamp: bool,
+    /// Names that mean nothing.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Looks through a program.
+pub(super) fn look_at(program: &Program) -> Looked {
+    let looked = Looked { reads: Projection::nothing(), uses_timestamp: false, problems: Vec::new() };
+    let mut look = Look { source: program.source_info(), bound: Vec::new(), looked };
     look.expression(program.expression());
-    (look.reads, look.problems)
+    look.looked
 }
 
 struct Look<'a> {
     source: &'a SourceInfo,
     /// Names that macros such as `map` bind.
     bound: Vec<&'a str>,
-    reads: Projection,
-    problems: Vec<Problem>,
+    looked: Looked,
 }
 
 impl<'a> Look<'a> {
     fn expression(&mut self, at: &'a IdedExpr) {
         if let Some(path) = self.record_path(at) {
             if path.is_empty() {
-                self.reads.keep_rest();
+                self.looked.reads.keep_rest();
             } else {
-                self.reads.add(&Path::of_names(path));
+                self.looked.reads.add(&Path::of_names(path));
             }
             return;
         }
@@ -116,7 +124,11 @@ impl<'a> Look<'a> {
     }
 
     fn name(&mut self, at: &IdedExpr, name: &str) {
-        if name == TIMESTAMP || self.bound.contains(&name) {
+        if self.bound.contains(&name) {
+            return;
+        }
+        if name == TIMESTAMP {
+            self.looked.uses_timestamp = true;
             return;
         }
         let help = match nearest(name, [RECORD, TIMESTAMP]) {
@@ -125,7 +137,13 @@ impl<'a> Look<'a> {
         };
         let offset = self.offset(at);
         let message = format!("`{name}` means nothing here");
-        self.problems.push(Problem { offset, length: name.chars().count(), code: Code::UnknownName, message, help });
+        self.looked.problems.push(Problem {
+            offset,
+            length: name.chars().count(),
+            code: Code::UnknownName,
+            message,
+            help,
+        });
     }
 
     fn call(&mut self, at: &'a IdedExpr, call: &'a CallExpr) {
@@ -149,7 +167,7 @@ impl<'a> Look<'a> {
         let (offset, length) = (self.offset(at), name.chars().count());
         let offset = near(&self.source.source, name, offset);
         let message = format!("there is no function `{name}`");
-        self.problems.push(Problem { offset, length, code: Code::UnknownFunction, message, help });
+        self.looked.problems.push(Problem { offset, length, code: Code::UnknownFunction, message, help });
     }
 
     fn offset(&self, at: &IdedExpr) -> usize {

@@ -314,7 +314,14 @@ impl<'a> Reader<'a> {
         if fields.has("fields") {
             return Some(KeyOf::Fields(values(fields.paths("fields"))));
         }
-        Some(KeyOf::Expression(self.expression(fields, "expr")?))
+        let expression = self.expression(fields, "expr")?;
+        if expression.uses_timestamp() {
+            let span = fields.node("expr").map_or(fields.span(), |node| node.span);
+            let help =
+                "put the time into a field before, with `set: {field: …, expr: timestamp}`, and name that field here";
+            self.findings.add(Code::BadExpression, span, "a key cannot be computed of `timestamp`", help);
+        }
+        Some(KeyOf::Expression(expression))
     }
 
     fn window(&mut self, fields: Fields<'a>) -> Option<WindowSpec> {
