@@ -11,7 +11,7 @@ mod units;
 
 pub use page::Page;
 
-pub(crate) use check::{Checker, sentence_list};
+pub(crate) use check::{Checker, sentence_list, there_are};
 pub(crate) use nearest::nearest;
 pub(crate) use units::{duration, size};
 

@@ -140,7 +140,7 @@ fn resolve(
                 known.sort_unstable();
                 let help = match nearest(&input.value, known.iter().copied()) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("there are {}", crate::schema::sentence_list(known.iter(), "and")),
+                    None => crate::schema::there_are(known.iter()),
                 };
                 findings.add(Code::UnknownInput, input.span, format!("nothing is called `{}`", input.value), help);
             }

@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         };
         let place = ids.iter().position(|id| *id == name.value);
         if place.is_none() {
-            let help = format!("there are {}", crate::schema::sentence_list(ids.iter(), "and"));
+            let help = crate::schema::there_are(ids.iter());
             self.findings.add(
                 Code::UnknownInput,
                 name.span,

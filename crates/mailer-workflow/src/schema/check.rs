@@ -373,6 +373,12 @@ pub(crate) fn sentence_list<S: AsRef<str>>(words: impl Iterator<Item = S>, joine
     }
 }
 
+/// What there is to choose from.
+pub(crate) fn there_are<S: AsRef<str>>(words: impl ExactSizeIterator<Item = S>) -> String {
+    let verb = if words.len() == 1 { "there is only" } else { "there are" };
+    format!("{verb} {}", sentence_list(words, "and"))
+}
+
 fn names(keys: &[Key]) -> String {
     sentence_list(keys.iter().map(|key| key.name), "and")
 }
