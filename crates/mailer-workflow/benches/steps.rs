@@ -1,7 +1,7 @@
 //! A chain of YAML steps against the same chain in Rust, in the same run: on records that are decoded already, and from
 //! JSON.
 //!
-//! `cargo bench -p mailer-workflow --bench steps`; with `-- --test` every case runs once with few records.
+//! `cargo bench -p mailer-workflow --bench steps`; in the tests every case runs once with few records.
 #![allow(missing_docs, clippy::unwrap_used, reason = "criterion's macros make undocumented items")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn records(full: usize) -> usize {
-    if std::env::args().any(|argument| argument == "--test") { 2_000 } else { full }
+    if std::env::args().any(|argument| argument == "--bench") { full } else { 2_000 }
 }
 
 fn json(n: usize) -> String {
