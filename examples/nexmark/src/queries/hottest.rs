@@ -100,3 +100,28 @@ pub fn q7(events: Stream<Event>) -> Stream<Bid, impl Operator<Keyed<i64, Bid>, O
         .aggregate("q7", || (0, Vec::new()), |top, bid| add(top, bid.price, bid), merge, |_, top: Top<Bid>| top.1)
         .flat_map(|top| top.value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ties at the top are rare in generated events.
+    #[test]
+    fn equals_are_let_through_and_older_windows_too() {
+        let mut rising = Rising::NEW;
+        let admitted = [(2, 5), (2, 4), (2, 5), (2, 7), (2, 6), (3, 1), (2, 1), (3, 0)];
+        let admitted = admitted.map(|(window, value)| rising.admits(window, value));
+        assert_eq!(admitted, [true, false, true, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn the_top_keeps_all_that_are_equal_whatever_is_merged() {
+        let mut top: Top<char> = (0, Vec::new());
+        [(3, 'a'), (5, 'b'), (5, 'c'), (4, 'd')].into_iter().for_each(|(number, value)| add(&mut top, number, value));
+        merge(&mut top, (5, vec!['e']));
+        assert_eq!(top, (5, vec!['b', 'c', 'e']));
+        merge(&mut top, (4, vec!['f']));
+        merge(&mut top, (6, vec!['g', 'h']));
+        assert_eq!(top, (6, vec!['g', 'h']));
+    }
+}
