@@ -89,7 +89,7 @@ impl Builder<'_> {
             let first = failed.lock().unwrap_or_else(PoisonError::into_inner).insert(event.id);
             async move {
                 Turns(event.id % 4).await;
-                if first && event.id % 5 == 0 {
+                if first && event.id.is_multiple_of(5) {
                     Err(std::io::Error::other("not at the first attempt"))
                 } else {
                     Ok(event)
@@ -109,7 +109,7 @@ impl Builder<'_> {
         let tag = SideTag::new("aside");
         let aside = tag.clone();
         let split = self.keyed(stream, place).process_fn(name, move |event: Event, cx| {
-            if event.id % n == 0 {
+            if event.id.is_multiple_of(n) {
                 cx.side(&aside, event)
             } else {
                 cx.emit(event)
