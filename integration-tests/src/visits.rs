@@ -76,7 +76,7 @@ pub fn visit(id: u64) -> Visit {
 
 /// Whether a visit is older than the bound allows. All others are within it, in whatever partitions they lie.
 fn straggles(id: u64) -> bool {
-    scrambled(id) % 5 == 0
+    scrambled(id).is_multiple_of(5)
 }
 
 fn scrambled(id: u64) -> u64 {

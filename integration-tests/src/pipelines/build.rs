@@ -65,7 +65,7 @@ impl Builder<'_> {
     fn stage(&self, stream: Stream<Event>, place: usize, stage: &Stage) -> Stream<Event> {
         let name = format!("stage-{place}");
         match *stage {
-            Stage::Filter(n) => stream.filter(move |event| event.id % n != 0).branch(),
+            Stage::Filter(n) => stream.filter(move |event| !event.id.is_multiple_of(n)).branch(),
             Stage::FlatMap(n) => stream.flat_map(move |event| copies(&event, n)).branch(),
             Stage::Rekey(n) => stream.map(move |event| Event { key: rekeyed(&event, n), ..event }).branch(),
             Stage::Async(asked) => self.asked(stream, place, &name, asked),
@@ -89,7 +89,7 @@ impl Builder<'_> {
             let first = failed.lock().unwrap_or_else(PoisonError::into_inner).insert(event.id);
             async move {
                 Turns(event.id % 4).await;
-                if first && event.id % 5 == 0 {
+                if first && event.id.is_multiple_of(5) {
                     Err(std::io::Error::other("not at the first attempt"))
                 } else {
                     Ok(event)
@@ -109,7 +109,7 @@ impl Builder<'_> {
         let tag = SideTag::new("aside");
         let aside = tag.clone();
         let split = self.keyed(stream, place).process_fn(name, move |event: Event, cx| {
-            if event.id % n == 0 {
+            if event.id.is_multiple_of(n) {
                 cx.side(&aside, event)
             } else {
                 cx.emit(event)
