@@ -2,6 +2,8 @@
 #![allow(clippy::print_stdout, reason = "this program talks to a person")]
 
 use clap::Parser;
+use mailer_integration_tests::crash::case::Backend;
+use mailer_integration_tests::pipelines::run::Way;
 use mailer_integration_tests::pipelines::shrink::{check, smaller};
 use mailer_integration_tests::simulation::run::{Report, run};
 use mailer_runtime::testing::Mutations;
@@ -25,18 +27,18 @@ struct Arguments {
     /// One of them; if it fails, the smallest case that does.
     #[arg(long, conflicts_with = "pipelines")]
     pipeline: Option<u64>,
-    /// Keep the state of all of them in RocksDB, instead of every 24th run.
-    #[arg(long)]
-    rocksdb: bool,
+    /// Where all of them keep their state; in memory but for every 24th run when not said.
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(count) = arguments.pipelines {
-        return pipelines(arguments.first..arguments.first + count, arguments.rocksdb);
+        return pipelines(arguments.first..arguments.first + count, arguments.backend);
     }
     if let Some(seed) = arguments.pipeline {
-        return pipelines(seed..seed + 1, arguments.rocksdb);
+        return pipelines(seed..seed + 1, arguments.backend);
     }
     let seeds = arguments.seed.map_or(1..arguments.seeds + 1, |seed| seed..seed + 1);
     let mut failed = 0u64;
@@ -68,14 +70,19 @@ fn print_failure(report: &Report) {
 }
 
 /// Every seed, each in several ways; the first few failures are made smaller.
-fn pipelines(seeds: std::ops::Range<u64>, rocksdb: bool) -> ExitCode {
+fn pipelines(seeds: std::ops::Range<u64>, backend: Option<Backend>) -> ExitCode {
     const SHOWN: u64 = 3;
+    const EVERY: u64 = 500;
+    let keep = |way: &mut Way| way.rocksdb = backend.map_or(way.rocksdb, |backend| backend == Backend::Rocksdb);
     let (mut passed, mut failed, mut crashes) = (0u64, 0, 0u64);
     for seed in seeds {
-        match check(seed, |way| way.rocksdb |= rocksdb) {
+        match check(seed, keep) {
             Ok(died) => {
                 passed += 1;
                 crashes += u64::from(died);
+                if passed.is_multiple_of(EVERY) {
+                    println!("{passed} passed, up to seed {seed}");
+                }
             }
             Err(finding) => {
                 failed += 1;

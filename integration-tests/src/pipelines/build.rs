@@ -65,7 +65,7 @@ impl Builder<'_> {
     fn stage(&self, stream: Stream<Event>, place: usize, stage: &Stage) -> Stream<Event> {
         let name = format!("stage-{place}");
         match *stage {
-            Stage::Filter(n) => stream.filter(move |event| event.id % n != 0).branch(),
+            Stage::Filter(n) => stream.filter(move |event| !event.id.is_multiple_of(n)).branch(),
             Stage::FlatMap(n) => stream.flat_map(move |event| copies(&event, n)).branch(),
             Stage::Rekey(n) => stream.map(move |event| Event { key: rekeyed(&event, n), ..event }).branch(),
             Stage::Async(asked) => self.asked(stream, place, &name, asked),

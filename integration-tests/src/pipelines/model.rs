@@ -24,7 +24,7 @@ impl Expected {
             let before = std::mem::take(&mut expected.out);
             expected.out = match stage {
                 Stage::Split(n) => {
-                    let (aside, out) = before.into_iter().partition(|event| event.id % n == 0);
+                    let (aside, out) = before.into_iter().partition(|event| event.id.is_multiple_of(*n));
                     expected.aside.extend::<Vec<_>>(aside);
                     out
                 }
@@ -62,7 +62,7 @@ impl super::case::Input {
 
 fn alone(events: Vec<Event>, stage: &Stage) -> Vec<Event> {
     match stage {
-        Stage::Filter(n) => events.into_iter().filter(|event| event.id % n != 0).collect(),
+        Stage::Filter(n) => events.into_iter().filter(|event| !event.id.is_multiple_of(*n)).collect(),
         Stage::FlatMap(n) => events.iter().flat_map(|event| copies(event, *n)).collect(),
         Stage::Rekey(n) => events.into_iter().map(|event| Event { key: rekeyed(&event, *n), ..event }).collect(),
         Stage::Async(_) => events.into_iter().map(answered).collect(),

@@ -111,7 +111,9 @@ pub fn run(case: &Case, way: &Way) -> Result<Lives, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let env = || {
         let env = Env::new("random").workers(way.workers[0]).edge_capacity(way.edge.0, way.edge.1);
-        let env = env.checkpoint_timeout(Duration::from_millis(400)).tolerable_failures(1_000);
+        // On threads it is the machine's time, and the machine may be busy.
+        let timeout = Duration::from_millis(if way.runs == Runs::OnThreads { 60_000 } else { 400 });
+        let env = env.checkpoint_timeout(timeout).tolerable_failures(1_000);
         let env = env.staging_budget(way.staging).plant(way.mutations);
         let env = match way.rocksdb {
             true => env
