@@ -238,6 +238,9 @@ impl Play<'_> {
         first.signal(Signal::Continue)?;
         let ended = first.wait()?;
         ensure!(ended.status.code() == Some(3), "the first owner was not fenced: {}", ended.describe());
+        // Who is fenced cleans nothing up. Where it was stopped decides whether it has staged something since: the next start
+        // has to remove that.
+        self.finish(&short)?;
         Ok(Expect::ExactlyOnce)
     }
 
