@@ -140,7 +140,7 @@ impl Pipeline {
         let by_foreign_eyes = outputs.map(|topic| read[topic].iter().map(|record| record.value_text()).collect());
         let [plain, exact]: [Vec<String>; 2] = by_foreign_eyes;
         for (what, items) in [("source", &self.seen), ("plain sink", &plain), ("transactional sink", &exact)] {
-            assert_eq!(items.len(), expected.values().sum::<usize>(), "{what}");
+            assert_eq!(items.len(), expected.values().sum::<usize>(), "{what} of {outputs:?}: {items:?}");
             for (key, count) in expected {
                 let of_key = items.iter().filter(|item| KEY(item) == *key);
                 let wanted: Vec<String> = (0..*count).map(|number| format!("{key}-{number}")).collect();
