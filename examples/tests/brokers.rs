@@ -105,3 +105,15 @@ fn dead_letters_arrive_beside_the_output() {
     broker.run(env!("CARGO_BIN_EXE_lengths_kafka"), &[&broker.name("bills"), &broker.name("lengths")]).unwrap();
     assert_eq!(broker.read("lengths").len(), 2);
 }
+
+/// Kafka's own tools write payments and read the dead letters; its group tool sees no lag.
+#[test]
+fn a_parallel_consumer_puts_away_what_is_no_payment() {
+    let Some(broker) = Broker::with(&["payments", "dead"]) else { return };
+    broker.write("payments", &[("ann", "100"), ("bob", "ten"), ("ann", "200"), ("carl", "300")]);
+    broker.run(env!("CARGO_BIN_EXE_parallel_kafka"), &[&broker.prefix, "4"]).unwrap();
+    let dead: Vec<_> = broker.read("dead").iter().map(|letter| (letter.key_text(), letter.value_text())).collect();
+    assert_eq!(dead, [("bob".to_owned(), "ten".to_owned())]);
+    let group = broker.tools.group_positions(&broker.bootstrap, &[&broker.name("charging")]).unwrap();
+    assert_eq!(group.iter().map(|at| (at.position, at.end)).collect::<Vec<_>>(), [(Some(4), Some(4))]);
+}

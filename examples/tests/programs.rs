@@ -53,10 +53,29 @@ fn a_drained_job_is_started_again_from_its_last_checkpoint() {
     assert!(text.contains(r#"["numbers", "counts"] restored"#), "{text}");
 }
 
+/// What they put out is compared in their own tests.
+#[test]
+fn programs_with_event_time_come_to_their_ends() {
+    let lines = |program: &str| printed(program, &[]).lines().map(str::to_owned).collect::<Vec<_>>();
+    let counted = |program: &str, what: &str| lines(program).iter().filter(|line| line.contains(what)).count();
+    let totals = env!("CARGO_BIN_EXE_windowed_totals");
+    assert!(counted(totals, "too late") > 0 && counted(totals, "largest [") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_page_sessions"), "left at page") > 100);
+    assert!(counted(env!("CARGO_BIN_EXE_fraud_rules"), "rule 3: card") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_enrichment"), "customer 13 is unknown") > 0);
+    assert!(counted(env!("CARGO_BIN_EXE_clicks_and_impressions"), "not clicked") > 0);
+    assert_eq!(counted(env!("CARGO_BIN_EXE_keyed_functions"), "reminded of [2]"), 1);
+}
+
 #[test]
 fn the_options_of_kafka_make_a_plan() {
     let text = printed(env!("CARGO_BIN_EXE_kafka_options"), &[]);
     assert!(text.contains("audited: exactly once") && text.contains("sizes: at least once"), "{text}");
+}
+
+#[test]
+fn the_test_of_a_pipeline_passes() {
+    printed(env!("CARGO_BIN_EXE_testing_a_pipeline"), &[]);
 }
 
 #[test]
@@ -69,4 +88,12 @@ fn parallel_consumers_handle_everything() {
     assert!(text.contains("60 rows") && text.ends_with("stopped gracefully\n"), "{text}");
     let text = printed(env!("CARGO_BIN_EXE_parallel_dead_letters"), &[]);
     assert!(text.contains("put away: orders-0@2") && text.ends_with("stopped gracefully\n"), "{text}");
+}
+
+/// Both sides of the migration book the same amounts, in the same order for each customer.
+#[test]
+fn a_loop_becomes_a_parallel_consumer() {
+    let text = printed(env!("CARGO_BIN_EXE_parallel_migration"), &[]);
+    assert!(text.contains("the loop: 500 records") && text.contains("stopped gracefully"), "{text}");
+    assert!(text.ends_with("40 customers, booked in the same order: true\n"), "{text}");
 }

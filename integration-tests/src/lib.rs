@@ -6,4 +6,6 @@ pub mod demo;
 pub mod events;
 pub mod failpoints;
 pub mod paced;
+pub mod pipelines;
 pub mod simulation;
+pub mod visits;

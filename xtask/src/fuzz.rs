@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The binaries of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 3] = ["record-batches", "segment", "manifest"];
+const TARGETS: [&str; 4] = ["record-batches", "segment", "manifest", "offset-map"];
 
 /// Counters on every edge, and a look at what is compared.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -98,6 +98,8 @@ mod tests {
     fn an_unknown_target_names_the_known_ones() {
         assert_eq!(chosen(Some("segment")).unwrap(), ["segment"]);
         assert_eq!(chosen(None).unwrap(), TARGETS);
-        assert!(chosen(Some("yaml")).unwrap_err().to_string().contains("record-batches, segment, manifest"));
+        assert!(
+            chosen(Some("yaml")).unwrap_err().to_string().contains("record-batches, segment, manifest, offset-map")
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::kafka::{BOOTSTRAP_VARIABLE, BOOTSTRAP_VARIABLE_V1, Broker, BrokerOpti
 use crate::{layers, process, programs, setup, tidy, workspace};
 use anyhow::{Context, Result, bail};
 use report::{Count, Report};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -63,9 +64,15 @@ fn full(report: &mut Report) {
     drop(brokers); // the crash test starts its own
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     report.step("documentation", || cargo(&["doc", "--workspace", "--no-deps"], &strict));
-    report.step("sim --seeds 500", || programs::sim(&["--seeds".into(), "500".into()]).map(|()| Count::STEP));
-    report.step("crash-test --quick", || programs::crash_test(&["--quick".into()]).map(|()| Count::STEP));
-    report.step("bench kafka --smoke", || programs::bench(&["kafka".into(), "--smoke".into()]).map(|()| Count::STEP));
+    let mut program = |name: &str, run: fn(&[OsString]) -> Result<()>, arguments: &[&str]| {
+        let given: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        report.step(&[&[name], arguments].concat().join(" "), || run(&given).map(|()| Count::STEP));
+    };
+    program("sim", programs::sim, &["--seeds", "500"]);
+    program("crash-test", programs::crash_test, &["--quick"]);
+    program("crash-test", programs::crash_test, &["--parallel-consumer", "--kills", "4"]);
+    program("bench", programs::bench, &["nexmark", "--smoke"]);
+    program("bench", programs::bench, &["kafka", "--smoke"]);
 }
 
 /// One broker for each transaction version; for the current one, the broker that the environment names is preferred.

@@ -10,14 +10,27 @@ use std::ffi::OsString;
 
 const PACKAGE: &str = "mailer-integration-tests";
 
+/// Instead of the engine, members of a consumer group are killed.
+const PARALLEL_CONSUMER: &str = "--parallel-consumer";
+
 /// Kills the engine at every step, on real brokers, and lets Kafka's own consumer judge.
 pub fn crash_test(arguments: &[OsString]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == PARALLEL_CONSUMER) {
+        return kill_loop(arguments);
+    }
     let missing = prepare()?;
     if !missing.is_empty() {
         bail!("the crash test needs a real broker: see what is missing above");
     }
     build(&["crash-test", "victim"])?; // the victim lies beside it
     run("crash-test", arguments)
+}
+
+/// The parallel consumer's own crash test: it stands alone, so this needs nothing of the engine.
+fn kill_loop(arguments: &[OsString]) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", "mailer-parallel-consumer", "--example", "kill_loop", "--"]);
+    process::run(cargo.args(arguments.iter().filter(|argument| *argument != PARALLEL_CONSUMER)))
 }
 
 /// Runs the engine under seeds, with simulated crashes.
@@ -29,11 +42,16 @@ pub fn sim(arguments: &[OsString]) -> Result<()> {
 /// Ours beside other clients on a real broker, which is more than a bench of a crate.
 const KAFKA: &str = "kafka";
 
+/// A program of its own, with queries and their loops by hand.
+const NEXMARK: &str = "nexmark";
+
 /// The other areas that can be measured, each a bench of one crate that holds its own baseline.
 const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
     ("state", "mailer-state", "value_state"),
     ("window", "mailer-operators", "window"),
+    ("window-memory", "mailer-operators", "window_memory"),
+    ("session-memory", "mailer-runtime", "open_sessions"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
@@ -44,14 +62,27 @@ pub fn bench(arguments: &[OsString]) -> Result<()> {
     if area == KAFKA {
         return kafka_bench::run(&arguments[1..]);
     }
+    if area == NEXMARK {
+        return nexmark(&arguments[1..]);
+    }
     let Some((_, package, bench)) = BENCHES.iter().find(|(name, ..)| *name == area) else {
-        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA]).collect();
+        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA, NEXMARK]).collect();
         bail!("no area {area:?} to measure: give one of {}", names.join(", "));
     };
     prepare()?;
     let mut cargo = workspace::cargo();
     cargo.args(["bench", "--package", package, "--bench", bench, "--"]);
     process::run(cargo.args(&arguments[1..]))
+}
+
+/// Nexmark's queries; the smoke test measures nothing, and has most of it compiled already by the tests.
+fn nexmark(arguments: &[OsString]) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", "mailer-nexmark", "--bin", "nexmark"]);
+    if !arguments.iter().any(|argument| argument == "--smoke") {
+        cargo.arg("--release");
+    }
+    process::run(cargo.arg("--").args(arguments))
 }
 
 /// Shows exactly-once output surviving two deaths: on a real broker where one can be had, else in process.

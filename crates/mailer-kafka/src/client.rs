@@ -13,6 +13,8 @@ mod faults;
 mod groups;
 mod offsets;
 mod producer;
+#[cfg(test)]
+mod real;
 mod retry;
 mod topics;
 mod transactions;

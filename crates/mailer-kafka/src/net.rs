@@ -32,6 +32,8 @@ mod real;
 mod robustness;
 mod session;
 mod settings;
+mod shape;
+mod shapes;
 mod single;
 #[cfg(test)]
 pub(crate) mod stub;
@@ -43,7 +45,7 @@ mod wire;
 
 pub(crate) use address::Address;
 pub(crate) use answer::Answer;
-pub(crate) use backoff::Backoff;
+pub(crate) use backoff::{Backoff, Pace};
 pub(crate) use cluster::Cluster;
 pub(crate) use connection::Connection;
 pub(crate) use coordinator::CoordinatorOf;

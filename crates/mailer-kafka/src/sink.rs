@@ -1,10 +1,12 @@
 //! The at-least-once sink: idempotent writing, acknowledged by all replicas in sync, before a checkpoint completes.
 
+mod answers;
 #[cfg(test)]
 mod faults;
 mod outbox;
 mod progress;
 mod pump;
+mod sender;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
@@ -15,8 +17,7 @@ use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
 use crate::runtime::Io;
 use crate::security::Security;
-use crate::topics;
-use crate::transactional::{max_bytes, poison};
+use crate::transactional::{WatchedLimits, poison};
 use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
 use pump::Pump;
 use std::fmt;
@@ -36,7 +37,9 @@ const IN_FLIGHT: usize = 16 << 20;
 /// let totals = KafkaSink::new("localhost:9092", "totals").json().key(|total: &Total| total.user.clone());
 /// ```
 ///
-/// Event time becomes the record's timestamp. Records with a key go to the partition the Java client would choose.
+/// Event time becomes the record's timestamp. Records with a key go to the partition the Java client would choose; partitions
+/// that are added while the job runs are used within a minute, or sooner where `metadata.max.age.ms` says so. A topic that is
+/// deleted fails the job; one that was deleted and created again is written to, since an output is a topic by its name.
 #[derive(Clone, Debug)]
 pub struct KafkaSink<E = Unformatted> {
     connection: Connection,
@@ -156,23 +159,19 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
         let settings = WriterSettings::of(&self.connection)?;
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
-        let (client, partitions, limit) = io.wait(async move {
-            let client = Client::connect(&connection).await?;
-            let doing = |what: &str| format!("{what} Kafka topic \"{topic}\"");
-            let found = client.topic(&topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
-            let found = found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
-            let limit = max_bytes(&client, &topic).await.map_err(|failure| failure.into_error(doing("reading")))?;
-            Ok((client, found.partitions.len() as u32, limit))
+        let (client, limits) = io.wait(async move {
+            let client = Arc::new(Client::connect(&connection).await?);
+            Ok((client.clone(), WatchedLimits::read(client, topic).await?))
         })?;
-        let limits = (self.in_flight, context.waker.clone());
         // Records of an ordinary size must not be refused for the company they are in.
-        let pump = Pump::start(io, client, self.topic.clone(), &settings.within(limit), limits);
+        let settings = settings.within(limits.now().max_bytes);
+        let pump = Pump::start(io, client, self.topic.clone(), &settings, (self.in_flight, context.waker.clone()));
         let spread = Spread::new(context.worker);
         Ok(KafkaWriter {
             encode: self.encode.clone(),
             scratch: Encoded::default(),
             topic: self.topic.clone(),
-            partitions,
+            limits,
             spread,
             clock: context.clock.clone(),
             pump,
@@ -190,7 +189,8 @@ pub struct KafkaWriter<T, E> {
     encode: E,
     scratch: Encoded,
     topic: String,
-    partitions: u32,
+    /// How many partitions there are may change.
+    limits: Arc<WatchedLimits>,
     spread: Spread,
     clock: Arc<dyn Clock>,
     pump: Arc<Pump>,
@@ -199,13 +199,14 @@ pub struct KafkaWriter<T, E> {
 
 impl<T: Send + 'static, E: Encode<T>> Sink<T> for KafkaWriter<T, E> {
     fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
-        let Self { encode, scratch, topic, partitions, spread, clock, pump, .. } = self;
+        let Self { encode, scratch, topic, limits, spread, clock, pump, .. } = self;
+        let partitions = limits.now().partitions;
         let mut records = batch.iter();
         let next = |scratch: &mut Encoded| {
             let Some(record) = records.next() else { return Ok(None) };
             scratch.begin(record.timestamp.0);
             encode.encode(record, scratch)?;
-            partitioner::choose(scratch, *partitions, spread).map(Some).map_err(|why| poison(topic, &why))
+            partitioner::choose(scratch, partitions, spread).map(Some).map_err(|why| poison(topic, &why))
         };
         let taken = pump.append(next, scratch, clock.wall().0)?;
         batch.drain(..taken);

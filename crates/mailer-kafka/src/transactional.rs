@@ -15,7 +15,7 @@ mod segment;
 mod stager;
 mod transmit;
 
-pub(crate) use limits::{max_bytes, poison};
+pub(crate) use limits::{WatchedLimits, poison};
 pub(crate) use segment::Segment as Staged;
 pub use stager::KafkaStager;
 
@@ -28,10 +28,10 @@ use crate::record::OutRecord;
 use crate::runtime::Io;
 use crate::security::Security;
 use claim::Claim;
-use limits::WatchedLimits;
 use mailer_core::{ExactlyOnceSink, OwnerEpoch, Publisher, Record, RecordedTarget, Result, StagerContext, TargetName};
 use publisher::KafkaPublisher;
 use recorded::Recorded;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Writes records to a topic exactly once, for readers that use `isolation.level=read_committed`.
@@ -181,7 +181,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
         let io = Io::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let limits = io.wait(async move {
-            let client = Client::connect(&connection).await?;
+            let client = Arc::new(Client::connect(&connection).await?);
             WatchedLimits::read(client, topic).await
         })?;
         Ok(KafkaStager::new(context.clone(), (self.topic.clone(), settings), self.encode.clone(), limits, io))

@@ -8,7 +8,7 @@ use mailer_kafka::KafkaStager;
 use std::time::Duration;
 use support::exactly_once::{self, Job, sink, stage};
 use support::sinks::batch;
-use support::{Cluster, conformance, faults, sinks, sources};
+use support::{Cluster, conformance, faults, growth, retention, sinks, sources};
 
 macro_rules! scenarios {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -43,9 +43,19 @@ scenarios! {
     sinks::batches_fit_the_topic,
     sinks::a_missing_output_topic_comes_with_the_command,
     sinks::a_refused_record_is_an_error_of_the_flush,
+    sinks::all_codecs_are_written,
+    growth::a_job_uses_partitions_added_while_it_runs,
+    growth::a_deleted_topic_fails_the_source_after_its_deadline,
+    growth::a_deleted_topic_fails_the_plain_sink,
+    growth::a_plain_sink_goes_on_in_a_topic_created_again,
+    retention::retention_overtakes_a_running_source,
+    retention::a_compacted_topic_with_gaps_is_read,
+    retention::a_throttled_source_is_not_in_trouble,
+    retention::a_job_under_quota_waits_and_goes_on,
     conformance::the_source_passes,
     conformance::the_sink_passes,
     conformance::the_exactly_once_sink_passes,
+    exactly_once::all_codecs_are_published,
     exactly_once::publishes_segments_and_marker_at_once,
     exactly_once::a_claim_is_a_marker_without_records,
     exactly_once::order_per_partition_is_the_staged_order,

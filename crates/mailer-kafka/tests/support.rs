@@ -8,8 +8,13 @@ pub mod cluster;
 pub mod conformance;
 pub mod exactly_once;
 pub mod faults;
+pub mod growth;
 pub mod host;
+pub mod pipeline;
+pub mod proxy;
+pub mod retention;
 pub mod sinks;
 pub mod sources;
 
 pub use cluster::Cluster;
+pub use pipeline::Pipeline;

@@ -346,15 +346,16 @@ where
         let open = self.opened()?;
         let restored = open.restored.take();
         if open.flight.is_empty() {
-            return Ok(Polled { takes_more: true, watermark: restored });
+            return Ok(Polled { takes_more: true, watermark: restored, waits: false });
         }
         let before = open.flight.passed();
         self.advance(out)?;
         let open = self.opened()?;
         let passed = open.flight.passed();
         // At the end of input everything has to leave: the barrier that follows is the last.
-        let takes_more = if open.ended { open.flight.is_empty() } else { !open.flight.is_full() };
-        Ok(Polled { takes_more, watermark: if passed > before { Some(passed) } else { restored } })
+        let waits = !open.flight.is_empty();
+        let takes_more = if open.ended { !waits } else { !open.flight.is_full() };
+        Ok(Polled { takes_more, watermark: if passed > before { Some(passed) } else { restored }, waits })
     }
 
     fn on_barrier(&mut self, _: Barrier, store: &mut dyn StateStore) -> Result<()> {

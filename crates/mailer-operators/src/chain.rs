@@ -79,7 +79,7 @@ impl<In, A: Operator<In>, B: Operator<A::Out>> Operator<In> for Then<A, B> {
         if let Some(watermark) = polled.watermark {
             last.watermark = Some(next.on_watermark(watermark, out)?);
         }
-        Ok(Polled { takes_more: polled.takes_more, watermark: last.watermark })
+        Ok(Polled { takes_more: polled.takes_more, watermark: last.watermark, waits: polled.waits || last.waits })
     }
 
     fn on_barrier(&mut self, barrier: Barrier, store: &mut dyn StateStore) -> Result<()> {

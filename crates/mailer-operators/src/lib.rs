@@ -60,5 +60,6 @@ pub use watermarks::{
 };
 pub use window::{
     AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, Firing, Global, JoinWindow, ProcessWindow,
-    ReduceWindow, Session, Sliding, Strategy, Tumbling, WindowFunction, WindowOperator, Windowed, Windowing, Windows,
+    ReduceWindow, Session, Sliding, Strategy, TopNWindow, Tumbling, WindowFunction, WindowOperator, Windowed,
+    Windowing, Windows,
 };

@@ -116,11 +116,14 @@ pub struct Polled {
     pub takes_more: bool,
     /// A watermark that had been held back ([`Operator::on_watermark`]) and may pass on now.
     pub watermark: Option<Watermark>,
+    /// Elements that came in have not left yet. While `true`, nobody behind the operator is told that its input is idle:
+    /// event time would go on without them.
+    pub waits: bool,
 }
 
 impl Polled {
     /// Nothing is held back.
-    pub const READY: Polled = Polled { takes_more: true, watermark: None };
+    pub const READY: Polled = Polled { takes_more: true, watermark: None, waits: false };
 }
 
 /// Turns one record into any number of records. Cloned once per worker before it is opened.

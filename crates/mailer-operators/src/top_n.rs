@@ -28,6 +28,11 @@ pub fn rank<V>(ranking: &mut Vec<V>, n: usize, value: V, mut compare: impl FnMut
     true
 }
 
+/// What is wrong with a ranking of `n` values.
+pub(crate) fn no_ranks(n: usize) -> Option<String> {
+    (n == 0).then(|| "a ranking of 0 values is empty: ask for 1 or more".to_owned())
+}
+
 /// Keeps the `n` best values of every key, and puts key and ranking out whenever the ranking changes.
 ///
 /// ```
@@ -102,7 +107,7 @@ where
     }
 
     fn describe(&self, description: Description) -> Description {
-        description.with_problems((self.n == 0).then(|| "a ranking of 0 values is empty: ask for 1 or more".to_owned()))
+        description.with_problems(no_ranks(self.n))
     }
 }
 

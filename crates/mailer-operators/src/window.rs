@@ -30,6 +30,7 @@ mod progress;
 mod revisions;
 mod run;
 mod sessions;
+mod top_n;
 
 pub use assigner::{Assigner, Global, Session, Sliding, Tumbling};
 pub use emit::{Emit, Firing, Windowed};
@@ -37,11 +38,13 @@ pub use function::{
     AggregateWindow, CogroupWindow, CountWindow, JoinWindow, ProcessWindow, ReduceWindow, WindowFunction,
 };
 pub use operator::{Strategy, WindowOperator};
+pub use top_n::TopNWindow;
 
 use crate::{Label, SideTag};
 use frame::{Frame, Settings, Time};
 use mailer_core::{Either, Key, TimeWindow};
 use serde::{Serialize, de::DeserializeOwned};
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -113,7 +116,8 @@ impl<V: Send + 'static, W: Assigner> Windows<V, W> {
     /// Computes `function`; state is stored under `name`.
     pub fn function<K: Key, F: WindowFunction<K, V>>(self, name: &str, function: F) -> Windowing<K, V, W, F> {
         let Self { assigner, settings } = self;
-        let frame = Frame::new(Label::named(W::KIND, name), settings, &assigner);
+        let mut frame = Frame::new(Label::named(W::KIND, name), settings, &assigner);
+        frame.problems.extend(function.problems());
         WindowOperator::new::<K>(frame, assigner.strategy(function))
     }
 
@@ -151,6 +155,29 @@ impl<V: Send + 'static, W: Assigner> Windows<V, W> {
     /// Counts the values.
     pub fn count<K: Key>(self, name: &str) -> Windowing<K, V, W, CountWindow> {
         self.function(name, CountWindow)
+    }
+
+    /// The `n` best values, the best first: `compare(a, b)` is `Less` when `a` is better. Of equals the earlier is better:
+    /// that of an earlier pane, then that which came first. Only `n` values per key and pane are kept.
+    ///
+    /// ```
+    /// use mailer_operators::{KeyBy, Then, Tumbling, Windows, harness::Harness};
+    /// use std::time::Duration;
+    /// let highest = Windows::of(Tumbling::of(Duration::from_millis(10))).top_n("highest", 2, |a: &u32, b: &u32| b.cmp(a));
+    /// let mut harness = Harness::new(Then(KeyBy::new(|_: &u32| 0u8), highest)).unwrap();
+    /// for (time, value) in [(1, 5), (2, 9), (3, 7), (12, 1)] {
+    ///     harness.record(time, value).unwrap();
+    /// }
+    /// harness.end().unwrap();
+    /// let out: Vec<_> = harness.take_output().into_iter().map(|record| record.value.value).collect();
+    /// assert_eq!(out, [vec![9, 7], vec![1]]);
+    /// ```
+    pub fn top_n<K: Key, F>(self, name: &str, n: usize, compare: F) -> Windowing<K, V, W, TopNWindow<F>>
+    where
+        V: Serialize + DeserializeOwned + Clone,
+        F: FnMut(&V, &V) -> Ordering + Clone + Send + 'static,
+    {
+        self.function(name, TopNWindow { n, compare })
     }
 
     /// Keeps all values until the end and hands them over together: pane by pane in the order of time, within a pane as

@@ -1,11 +1,14 @@
-//! What the consumer costs and what it keeps apart, on sources in memory: each case beside its ideal or a baseline of
-//! the same run.
+//! What the consumer costs and what it keeps apart, on sources in memory and on a real broker: each case beside its ideal
+//! or a baseline of the same run.
 //!
-//! `cargo xtask bench parallel-consumer [--quick] [--json]`. Without `--bench`, as a test runs it, small numbers.
+//! `cargo xtask bench parallel-consumer [--quick] [--json] [name of a case]`. Without `--bench`, as a test runs it, small
+//! numbers and no broker.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people")]
 
 #[path = "parallel_consumer/cases.rs"]
 mod cases;
+#[path = "parallel_consumer/kafka.rs"]
+mod kafka;
 #[path = "parallel_consumer/report.rs"]
 mod report;
 #[path = "parallel_consumer/source.rs"]

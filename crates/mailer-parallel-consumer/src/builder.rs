@@ -133,7 +133,7 @@ impl<C: Connect, W: Work> Builder<C, W> {
     /// # Errors
     /// `InvalidOptions` names everything that is wrong; others come from the broker: not reachable, not allowed.
     pub async fn build(mut self) -> Result<ParallelConsumer, Error> {
-        self.options.check(self.connect.rebalance_timeout())?;
+        self.options.check_with(self.connect.rebalance_timeout(), self.connect.problems())?;
         self.check_names()?;
         let Some(dead_letter) = self.dead_letter.take() else {
             return Err(Error::invalid_options(

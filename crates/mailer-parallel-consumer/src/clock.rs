@@ -24,6 +24,12 @@ impl Clock {
     }
 }
 
+/// The time of day, as Kafka counts it: milliseconds since 1970.
+pub(crate) fn unix_millis() -> i64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default(); // a clock before 1970 counts as 1970
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// A duration as nanoseconds: 584 years at most.
 pub(crate) fn nanos(duration: Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -51,8 +51,9 @@
 //!
 //! # Where things are
 //! What you write: [`Handler`], [`BatchHandler`], [`sync()`], [`handler_fn`], [`DeadLetter`]. What you choose: [`Builder`],
-//! [`Ordering`], [`RetryPolicy`], [`Buffer`], [`Commit`]. What you watch: [`Snapshot`], [`Control`]. How it is tested, and
-//! how you can: [`testing`]. What stands behind it: [`ledger`], [`offset_map`], [`source`].
+//! [`Ordering`], [`RetryPolicy`], [`Buffer`], [`Commit`]; of Kafka: [`ParallelConsumer::builder`], [`GroupProtocol`],
+//! [`Security`], [`DeadLetterTopic`]. What you watch: [`Snapshot`], [`Control`], [`Endpoint`]. How it is tested, and how you
+//! can: [`testing`]. What stands behind it: [`ledger`], [`offset_map`], [`source`], [`kafka`].
 
 mod builder;
 mod cancel;
@@ -61,8 +62,10 @@ mod consumer;
 mod control;
 mod dead_letter;
 mod driver;
+mod endpoint;
 mod error;
 mod handler;
+pub mod kafka;
 pub mod ledger;
 pub mod offset_map;
 mod options;
@@ -82,10 +85,14 @@ pub use builder::Builder;
 pub use consumer::ParallelConsumer;
 pub use control::{Control, Phase, Scope};
 pub use dead_letter::{DeadLetter, DynDeadLetter, Failure, IntoDeadLetter, LogDeadLetters, MakingDeadLetter, Putting};
+pub use endpoint::Endpoint;
 pub use error::{BoxError, Error, ErrorKind};
 pub use handler::{
     BatchError, BatchHandler, Batched, Context, Handler, HandlerError, HandlerFn, HandlerWith, Single, SyncHandler,
     handler_fn, handler_with, sync,
+};
+pub use kafka::{
+    AwsKeys, Balance, DeadLetterTopic, GroupProtocol, Isolation, Kafka, OffsetReset, Oidc, Sasl, Security, Token,
 };
 pub use options::{Buffer, Commit, DeadLetterFailure, Options, RateLimit, Stuck, Window};
 pub use ordering::{KeyFunction, KeyScope, Ordering};

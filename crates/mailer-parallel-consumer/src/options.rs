@@ -145,7 +145,12 @@ impl Default for Options {
 impl Options {
     /// Checks every range, and that a drain ends before the group loses patience.
     pub fn check(&self, rebalance_timeout: Option<Duration>) -> Result<(), Error> {
-        let mut wrong = Wrong(Vec::new());
+        self.check_with(rebalance_timeout, Vec::new())
+    }
+
+    /// The same, and reports what else is wrong.
+    pub(crate) fn check_with(&self, rebalance_timeout: Option<Duration>, others: Vec<String>) -> Result<(), Error> {
+        let mut wrong = Wrong(others);
         self.sizes(&mut wrong);
         self.times(&mut wrong);
         wrong.0.extend(self.retry.problems());

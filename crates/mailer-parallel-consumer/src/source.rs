@@ -153,6 +153,10 @@ pub trait Connect: Send + 'static {
     fn rebalance_timeout(&self) -> Option<Duration> {
         None
     }
+    /// What is wrong with its own options; `build` reports it with everything else, before anything connects.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A source that is there already, such as one in memory.

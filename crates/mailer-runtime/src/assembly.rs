@@ -147,16 +147,23 @@ impl Assembly<'_> {
         let store = if !names.is_empty() { Some(self.origin.state.store(groups)?) } else { None };
         let name = format!("{}[{worker}]", stage.name);
         let place = Place { stage: stage.id, worker };
-        let restored = self.restored_watermark(names.first().map(|(name, _)| name.as_str()), worker);
+        let restored = match self.shared.mutations.forget_watermarks {
+            true => Watermark::NONE,
+            false => self.restored_watermark(names.iter().map(|(name, _)| name.as_str()), worker),
+        };
         Ok(TaskCore::new(name, place, store, self.origin.is_durable(), restored, self.shared.clone()))
     }
 
-    /// Where event time stood at the gate of a stage: all its operators have seen the same.
-    fn restored_watermark(&self, operator: Option<&str>, worker: u16) -> Watermark {
-        let operators = self.origin.manifest().map_or(&[][..], |manifest| &manifest.operators);
-        let known = operators.iter().find(|known| Some(known.name.as_str()) == operator);
-        let watermark = known.and_then(|known| known.watermarks.get(usize::from(worker)));
-        watermark.map_or(Watermark::NONE, |watermark| Watermark(Timestamp(*watermark)))
+    /// Where event time stood at the gate of a stage: all its operators have seen the same. Those that are new in the
+    /// program know nothing; what the others had seen holds for them, too.
+    fn restored_watermark<'n>(&self, names: impl Iterator<Item = &'n str>, worker: u16) -> Watermark {
+        let stored = self.origin.manifest().map_or(&[][..], |manifest| &manifest.operators);
+        let of = |name: &str| {
+            let known = stored.iter().find(|known| known.parallelism > 0 && known.name == name)?;
+            known.watermarks.get(usize::from(worker)).copied()
+        };
+        let known: Vec<_> = names.filter_map(of).collect();
+        known.into_iter().max().map_or(Watermark::NONE, |watermark| Watermark(Timestamp(watermark)))
     }
 
     fn context(&self, node: usize, stage: &Stage, worker: u16) -> BuildContext<'_> {

@@ -1,6 +1,6 @@
 //! One run of a job: recover, assemble the tasks, hand them to a driver.
 
-use crate::assembly::{Assembled, assemble};
+use crate::assembly::{Assembled, Placed, assemble};
 use crate::coordinator::{self, Coordinator};
 use crate::driver::Driver;
 use crate::executor::{Durable, Ended, Executor, Template};
@@ -11,8 +11,9 @@ use crate::job::event::JobEvent;
 use crate::job::status::{JobState, RecoveryReport};
 use crate::panics;
 use crate::recovery::{Matched, PlanShape, Recovered, Request, StatefulOperator, match_plan, recover};
+use crate::report::Report;
 use crate::shared::{JobShared, Mutations};
-use mailer_checkpoint::CheckpointStorage;
+use mailer_checkpoint::{CheckpointRoot, CheckpointStorage};
 use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result};
 use mailer_planner::{NodeKind, PhysicalPlan};
 use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
@@ -23,7 +24,8 @@ use std::time::Duration;
 /// Everything that is not the pipeline.
 pub(crate) struct Settings {
     pub(crate) job: String,
-    pub(crate) workers: u16,
+    /// `None`: as many as there are cores.
+    pub(crate) workers: Option<u16>,
     pub(crate) key_groups: u16,
     pub(crate) interval: Option<Duration>,
     pub(crate) min_pause: Duration,
@@ -33,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) staging_budget: usize,
     pub(crate) edge_batches: usize,
     pub(crate) edge_bytes: usize,
-    pub(crate) storage: Option<Box<dyn CheckpointStorage>>,
+    pub(crate) storage: Option<Arc<dyn CheckpointStorage>>,
     pub(crate) backend: Box<dyn StateBackend>,
     pub(crate) restart: RestartPolicy,
     pub(crate) take_over: bool,
@@ -66,6 +68,13 @@ pub(crate) struct Origin {
     pub(crate) state: Arc<dyn OpenBackend>,
 }
 
+/// A run that is ready to step.
+pub(crate) struct Standing {
+    pub(crate) tasks: Vec<Placed>,
+    pub(crate) executor: Executor,
+    root: Option<Arc<dyn CheckpointRoot>>,
+}
+
 impl Plan {
     /// Threads of the thread driver: as many as the widest stage, never more than cores.
     pub(crate) fn threads(&self) -> usize {
@@ -76,11 +85,34 @@ impl Plan {
 
     /// Recovers and runs to the end.
     pub(crate) fn run(&self, driver: &mut dyn Driver, control: &Arc<JobControl>, start: Start) -> Result<Ended> {
+        let (shared, inbox) = self.attach(driver, control);
+        let outcome = panics::caught("the start of the job", || {
+            let Standing { tasks, executor, root } = self.stand(driver, control, &shared, inbox, start)?;
+            let outcome = driver.run(tasks, executor, &shared);
+            // Whatever a replaced owner stumbled over, the reason is that it was replaced.
+            match (&outcome, root.map(|root| root.check_owner())) {
+                (Err(error), Some(Err(fenced))) if fenced.kind() == ErrorKind::Fenced => {
+                    Err(fenced.context(format_args!("{error}, because")))
+                }
+                _ => outcome,
+            }
+        });
+        shared.halt();
+        let why = outcome.as_ref().err().map_or_else(|| "the job has ended".to_owned(), ToString::to_string);
+        control.detach(&why);
+        outcome
+    }
+
+    /// What the tasks of a run share, and the channel of their reports; the job handle listens to it from now on.
+    pub(crate) fn attach(
+        &self,
+        driver: &dyn Driver,
+        control: &Arc<JobControl>,
+    ) -> (Arc<JobShared>, mpsc::Receiver<Report>) {
         control.status.set_state(JobState::Starting);
         let (reports, inbox) = mpsc::channel();
-        let sources = self.source_tasks();
         let shared = JobShared::new(
-            sources,
+            self.source_tasks(),
             driver.wakers(),
             reports.clone(),
             driver.beside(),
@@ -89,21 +121,18 @@ impl Plan {
             self.settings.mutations,
         );
         control.attach(reports, &shared);
-        let outcome = panics::caught("the start of the job", || self.run_with(driver, control, &shared, inbox, start));
-        shared.halt();
-        let why = outcome.as_ref().err().map_or_else(|| "the job has ended".to_owned(), ToString::to_string);
-        control.detach(&why);
-        outcome
+        (shared, inbox)
     }
 
-    fn run_with(
+    /// Recovers and assembles; nothing has stepped yet.
+    pub(crate) fn stand(
         &self,
-        driver: &mut dyn Driver,
+        driver: &dyn Driver,
         control: &Arc<JobControl>,
         shared: &Arc<JobShared>,
-        inbox: mpsc::Receiver<crate::report::Report>,
+        inbox: mpsc::Receiver<Report>,
         start: Start,
-    ) -> Result<Ended> {
+    ) -> Result<Standing> {
         let began = shared.clock.monotonic();
         let origin = self.recover(shared, start)?;
         let Assembled { tasks, counters } = assemble(self, &origin, shared)?;
@@ -121,14 +150,7 @@ impl Plan {
         let durable = origin.into_durable(self, driver.chance());
         let mut executor = Executor::new(coordinator, inbox, shared.clone(), control.clone(), durable, tasks.len());
         executor.start(fresh);
-        let outcome = driver.run(tasks, executor, shared);
-        // Whatever a replaced owner stumbled over, the reason is that it was replaced.
-        match (&outcome, root.map(|root| root.check_owner())) {
-            (Err(error), Some(Err(fenced))) if fenced.kind() == ErrorKind::Fenced => {
-                Err(fenced.context(format_args!("{error}, because")))
-            }
-            _ => outcome,
-        }
+        Ok(Standing { tasks, executor, root })
     }
 
     fn recover(&self, shared: &JobShared, start: Start) -> Result<Origin> {
@@ -206,12 +228,17 @@ impl Plan {
         !self.shape().sources.iter().all(is_known)
     }
 
+    /// The names of the sources, one for every task, in the order of their mailboxes.
+    pub(crate) fn source_names(&self) -> impl Iterator<Item = &str> {
+        let heads = self.physical.stages.iter().filter_map(|stage| {
+            let node = &self.graph.plan.nodes[*stage.nodes.first()?];
+            matches!(node.kind, NodeKind::Source { .. }).then_some((node.name.as_str(), stage.parallelism))
+        });
+        heads.flat_map(|(name, workers)| (0..workers).map(move |_| name))
+    }
+
     fn source_tasks(&self) -> usize {
-        let is_source = |stage: &&mailer_planner::Stage| {
-            let head = stage.nodes.first().map(|node| &self.graph.plan.nodes[*node].kind);
-            matches!(head, Some(NodeKind::Source { .. }))
-        };
-        self.physical.stages.iter().filter(is_source).map(|stage| usize::from(stage.parallelism)).sum()
+        self.source_names().count()
     }
 
     fn coordinator(&self, origin: &Origin, tasks: usize, shared: &JobShared) -> Coordinator {

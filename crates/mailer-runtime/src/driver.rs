@@ -4,7 +4,7 @@ mod seeded;
 mod threads;
 
 pub use seeded::Seed;
-pub(crate) use seeded::SeededDriver;
+pub(crate) use seeded::{SeededDriver, Turns};
 pub(crate) use threads::ThreadDriver;
 
 use crate::assembly::Placed;

@@ -36,7 +36,7 @@ use std::time::Duration;
 #[must_use = "an environment does nothing until `execute` or `start`"]
 pub struct Env {
     graph: SharedGraph,
-    settings: Settings,
+    pub(crate) settings: Settings,
     listener: Option<Listener>,
 }
 
@@ -48,7 +48,7 @@ impl Env {
         let graph = Graph::default();
         let settings = Settings {
             job: name.to_owned(),
-            workers: std::thread::available_parallelism().map_or(1, |n| n.get().min(usize::from(u16::MAX)) as u16),
+            workers: None,
             key_groups: DEFAULT_KEY_GROUPS,
             interval: None,
             min_pause: Duration::ZERO,
@@ -74,7 +74,7 @@ impl Env {
     /// from the newest one.
     pub fn checkpointing(mut self, interval: Duration, storage: impl CheckpointStorage) -> Self {
         self.settings.interval = Some(interval);
-        self.settings.storage = Some(Box::new(storage));
+        self.settings.storage = Some(Arc::new(storage));
         self
     }
 
@@ -110,7 +110,7 @@ impl Env {
 
     /// Workers of every stage that says nothing else. Default: as many as there are cores.
     pub fn workers(mut self, workers: u16) -> Self {
-        self.settings.workers = workers;
+        self.settings.workers = Some(workers);
         self
     }
 
@@ -207,7 +207,7 @@ impl Env {
         graph.plan.job.clone_from(&settings.job);
         graph.plan.checkpointing = settings.storage.is_some();
         let defaults = Defaults {
-            workers: settings.workers,
+            workers: settings.workers.unwrap_or_else(cores),
             key_groups: settings.key_groups,
             edge_batches: settings.edge_batches,
             edge_bytes: settings.edge_bytes,
@@ -235,4 +235,8 @@ impl Env {
         let graph = std::mem::take(&mut *self.graph.borrow_mut());
         Ok((Plan { settings: self.settings, graph, physical }, self.listener))
     }
+}
+
+fn cores() -> u16 {
+    std::thread::available_parallelism().map_or(1, |n| n.get().min(usize::from(u16::MAX)) as u16)
 }

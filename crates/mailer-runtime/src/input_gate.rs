@@ -24,13 +24,27 @@ struct Input<T> {
     held: bool,
     ended: bool,
     idle: bool,
+    /// How often it must still say that it is idle before that is believed.
+    doubted: u8,
     watermark: Watermark,
 }
+
+/// When all inputs were idle and one wakes up, the others may be about to: workers of one stage, woken by one source, and
+/// their records older than what the first one says. The first idle marker that comes of another may have been sent before
+/// it woke up; the second, sent an interval later, was not.
+const DOUBTED: u8 = 2;
 
 impl<T> InputGate<T> {
     /// `restored` is where event time stood in the checkpoint: it goes on from there and never back.
     pub(crate) fn new(receivers: Vec<Receiver<T>>, restored: Watermark, shared: Arc<JobShared>) -> Self {
-        let input = |receiver| Input { receiver, held: false, ended: false, idle: false, watermark: Watermark::NONE };
+        let input = |receiver| Input {
+            receiver,
+            held: false,
+            ended: false,
+            idle: false,
+            doubted: 0,
+            watermark: Watermark::NONE,
+        };
         let inputs = receivers.into_iter().map(input).collect();
         Self { inputs, aligning: None, next: 0, last: 0, watermark: restored, idle: false, shared }
     }
@@ -66,19 +80,20 @@ impl<T> InputGate<T> {
         match parcel.element {
             Element::Batch(_) => {
                 self.last = i;
-                self.inputs[i].idle = false;
-                self.idle = false;
+                self.wake(i);
                 Some(parcel)
             }
             Element::Watermark(watermark) => {
-                self.inputs[i].idle = false;
-                self.idle = false;
+                self.wake(i);
                 self.inputs[i].watermark = self.inputs[i].watermark.max(watermark);
                 self.advance_watermark()
             }
             Element::Idle => {
-                self.inputs[i].idle = true;
-                self.advance_watermark()
+                let again = self.idle && i == 0;
+                self.inputs[i].doubted = self.inputs[i].doubted.saturating_sub(1);
+                self.inputs[i].idle = self.inputs[i].doubted == 0;
+                // Told again, it is passed on again; that of one input is enough.
+                if again { Some(parcel) } else { self.advance_watermark() }
             }
             Element::Barrier(barrier) => self.align(i, barrier),
             Element::End => {
@@ -86,6 +101,16 @@ impl<T> InputGate<T> {
                 self.inputs.iter().all(|input| input.ended).then_some(Parcel::marker(Element::End))
             }
         }
+    }
+
+    /// An input is not idle, or no longer.
+    fn wake(&mut self, i: usize) {
+        if std::mem::take(&mut self.idle) {
+            for input in self.inputs.iter_mut().filter(|input| !input.ended) {
+                (input.idle, input.doubted) = (false, DOUBTED);
+            }
+        }
+        (self.inputs[i].idle, self.inputs[i].doubted) = (false, 0);
     }
 
     fn advance_watermark(&mut self) -> Option<Parcel<T>> {
@@ -235,6 +260,39 @@ mod tests {
         assert_eq!(drain(&mut gate), [mark(10)]);
         send(&mut senders[1], mark(7));
         assert_eq!(drain(&mut gate), [], "coming back never moves it backwards");
+    }
+
+    /// Two workers of one stage were idle, and one source wakes both: what the second still holds is older than what the
+    /// first says.
+    #[test]
+    fn after_all_were_idle_nobody_is_believed_to_be_idle_at_once() {
+        let mark = |t| Element::Watermark(Watermark(Timestamp(t)));
+        let (mut senders, mut gate, _) = gate(2);
+        (0..2).for_each(|i| send(&mut senders[i], mark(5)));
+        (0..2).for_each(|i| send(&mut senders[i], Element::Idle));
+        assert_eq!(drain(&mut gate), [mark(5), Element::Idle]);
+        send(&mut senders[0], mark(100));
+        assert_eq!(drain(&mut gate), []);
+        send(&mut senders[1], Element::Idle);
+        assert_eq!(drain(&mut gate), [], "it may have been on its way");
+        send(&mut senders[1], value(9));
+        send(&mut senders[1], mark(90));
+        assert_eq!(drain(&mut gate), [value(9), mark(90)]);
+        send(&mut senders[1], Element::Idle);
+        send(&mut senders[0], Element::Idle);
+        assert_eq!(drain(&mut gate), [Element::Idle]);
+        send(&mut senders[0], mark(200));
+        (0..2).for_each(|_| send(&mut senders[1], Element::Idle));
+        assert_eq!(drain(&mut gate), [mark(200)], "idle after all");
+    }
+
+    #[test]
+    fn idle_is_passed_on_again_when_it_is_told_again() {
+        let (mut senders, mut gate, _) = gate(2);
+        (0..2).for_each(|i| send(&mut senders[i], Element::Idle));
+        assert_eq!(drain(&mut gate), [Element::Idle]);
+        (0..2).for_each(|i| send(&mut senders[i], Element::Idle));
+        assert_eq!(drain(&mut gate), [Element::Idle], "once, not once an input");
     }
 
     #[test]

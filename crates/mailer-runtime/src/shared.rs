@@ -6,7 +6,7 @@ use crate::alignment::AlignmentGroups;
 use crate::beside::{Beside, Job};
 use crate::panics;
 use crate::report::Report;
-use mailer_core::{Barrier, CheckpointId, Clock, Error, Result};
+use mailer_core::{Barrier, CheckpointId, Clock, Error, Result, Watermark};
 use mailer_operators::Spawner;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -25,6 +25,8 @@ pub struct Mutations {
     pub publish_early: bool,
     /// Segments of a failed checkpoint are left out of the next manifest.
     pub forget_segments: bool,
+    /// A restored job does not know how far event time had come.
+    pub forget_watermarks: bool,
 }
 
 /// Locks, whatever a panicking thread left: all shared data here is valid between statements.
@@ -71,6 +73,10 @@ impl Staged {
 pub(crate) enum SourceCommand {
     Barrier(Barrier),
     Completed(CheckpointId),
+    /// Every split has come so far: said by a test.
+    Watermark(Watermark),
+    /// What the source has now is all it will ever have: said by a test.
+    EndWhenCaughtUp,
 }
 
 #[derive(Default)]
@@ -168,6 +174,11 @@ impl JobShared {
 
     pub(crate) fn command_sources(&self, command: SourceCommand) {
         self.mailboxes.iter().for_each(|mailbox| mailbox.put(command));
+        self.wake_all();
+    }
+
+    pub(crate) fn command_source(&self, source: usize, command: SourceCommand) {
+        self.mailboxes[source].put(command);
         self.wake_all();
     }
 

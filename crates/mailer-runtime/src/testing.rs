@@ -1,4 +1,12 @@
-//! For tests of pipelines: the operator harness, and runs under a seed with crashes.
+//! For tests of pipelines: a whole one fed by hand ([`TestDriver`]), a single operator fed by hand ([`harness`]), and
+//! runs under a seed with crashes ([`run_seeded`]).
+
+mod by_hand;
+mod folder;
+mod input;
+
+pub use by_hand::TestDriver;
+pub use input::{TestInput, TestReader};
 
 pub use crate::driver::Seed;
 pub use crate::shared::Mutations;

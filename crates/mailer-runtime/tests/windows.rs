@@ -135,6 +135,56 @@ fn a_window_has_one_value_whatever_crashes() {
     assert!(restored > 20, "runs began at a checkpoint: {restored}");
 }
 
+/// User, beginning of the window, and the two greatest amounts.
+type Best = (u64, i64, Vec<u64>);
+
+fn best(env: &Env, out: &Collect<Best>) {
+    env.source("events", Generator::new(event).count(EVENTS))
+        .watermarks(by_time())
+        .key_by(|event| event.0)
+        .window(Sliding::of(ms(50), ms(20)))
+        .top_n("best", 2, |a, b| b.2.cmp(&a.2))
+        .map(|best| (best.key, best.window.start.0, best.value.into_iter().map(|event| event.2).collect()))
+        .sink("out", out.clone());
+}
+
+#[test]
+fn the_best_of_a_window_are_those_of_the_sorted_input_whatever_crashes() {
+    let mut amounts: BTreeMap<(u64, i64), Vec<u64>> = BTreeMap::new();
+    for (user, time, amount) in (0..EVENTS).map(event) {
+        let starts = (time - 49..=time).filter(|start| start.rem_euclid(20) == 0);
+        starts.for_each(|start| amounts.entry((user, start)).or_default().push(amount));
+    }
+    let two = |mut amounts: Vec<u64>| {
+        amounts.sort_unstable_by(|a, b| b.cmp(a));
+        amounts.into_iter().take(2).collect()
+    };
+    let expected: BTreeSet<Best> =
+        amounts.into_iter().map(|((user, start), amounts)| (user, start, two(amounts))).collect();
+
+    let (out, env) = (Collect::new(), Env::new("best").workers(3));
+    best(&env, &out);
+    env.execute().unwrap();
+    let seen: Vec<Best> = out.take();
+    assert_eq!(seen.len(), expected.len(), "one result per key and window");
+    assert_eq!(seen.into_iter().collect::<BTreeSet<_>>(), expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut restored = 0;
+    for attempt in 0..40 {
+        let env = Env::new("best").workers(2).checkpointing(ms(1), FileStorage::new(folder.path()));
+        best(&env, &out);
+        let run = run_seeded(env, attempt, (attempt < 39).then_some(150 + 40 * attempt)).unwrap();
+        restored += u32::from(run.status.recovery.as_ref().is_some_and(|recovery| recovery.from.is_some()));
+        if run.outcome == Ok(Outcome::Finished) {
+            break;
+        }
+        assert!(run.outcome == Ok(Outcome::Crashed) && attempt < 39, "{:?}", run.outcome);
+    }
+    assert!(restored >= 2, "{restored} restores");
+    assert_eq!(out.take().into_iter().collect::<BTreeSet<Best>>(), expected, "with crashes");
+}
+
 #[test]
 fn late_records_are_counted_and_leave_by_the_side() {
     let (out, aside) = (Collect::new(), Collect::new());

@@ -1,6 +1,6 @@
 //! A sorted table file with the changes of one store, on its way into the database.
 
-use crate::error::{io, rocks};
+use crate::error::rocks;
 use crate::layer::{Change, Layer, merged};
 use mailer_core::Result;
 use rocksdb::{Options, SstFileWriter};
@@ -42,7 +42,10 @@ pub(crate) fn write(layers: Vec<Arc<Layer>>, path: PathBuf, options: &Options) -
 
 fn write_table<'a>(changes: impl Iterator<Item = Change<'a>>, path: PathBuf, options: &Options) -> Result<TableFile> {
     fail::fail_point!("state-table-write");
-    fail::fail_point!("state-table-write-error", |_| Err(io(&path, std::io::ErrorKind::StorageFull.into())));
+    fail::fail_point!("state-table-write-error", |_| Err(crate::error::io(
+        &path,
+        std::io::ErrorKind::StorageFull.into()
+    )));
     let file = TableFile(path);
     put_all(changes, file.path(), options).map_err(|error| rocks(file.path(), error))?;
     Ok(file)

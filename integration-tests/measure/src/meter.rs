@@ -8,15 +8,31 @@ use std::time::Duration;
 
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+pub struct Moment {
     wall: Duration,
     cpu: Duration,
 }
 
 impl Moment {
-    fn now() -> Self {
+    /// This one.
+    pub fn now() -> Self {
         Self { wall: read(ClockId::Monotonic), cpu: read(ClockId::ProcessCPUTime) }
     }
+
+    /// What has passed since.
+    pub fn spent(self) -> Spent {
+        let now = Self::now();
+        Spent { seconds: (now.wall - self.wall).as_secs_f64(), cpu_seconds: (now.cpu - self.cpu).as_secs_f64() }
+    }
+}
+
+/// Time on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// Wall time.
+    pub seconds: f64,
+    /// CPU time: user and system, all threads of the process.
+    pub cpu_seconds: f64,
 }
 
 fn read(clock: ClockId) -> Duration {

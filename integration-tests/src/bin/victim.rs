@@ -10,6 +10,7 @@ use mailer_core::{ErrorKind, Result};
 use mailer_integration_tests::events::{Order, Seen, Total};
 use mailer_integration_tests::failpoints::Failpoints;
 use mailer_integration_tests::paced::Paced;
+use mailer_integration_tests::visits::{self, Topics};
 use mailer_kafka::{KafkaRecord, KafkaSink, KafkaSource, Start, TransactionalKafkaSink};
 use mailer_runtime::testing::Mutations;
 use mailer_runtime::{Env, FileStorage, JobEvent, MemoryBackend, RestartPolicy};
@@ -32,6 +33,14 @@ enum Guarantee {
     ExactlyOnce,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Pipeline {
+    /// Order totals.
+    Totals,
+    /// Windows, sessions and timers over visits.
+    Windows,
+}
+
 #[derive(Parser)]
 struct Arguments {
     #[arg(long)]
@@ -39,6 +48,8 @@ struct Arguments {
     /// The job, and the prefix of every key it writes.
     #[arg(long)]
     job: String,
+    #[arg(long, value_enum, default_value = "totals")]
+    pipeline: Pipeline,
     #[arg(long, default_value = "orders")]
     input: String,
     #[arg(long, default_value = "totals")]
@@ -111,7 +122,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.endless {
         source = source.until_end();
     }
-    pipeline(&env, Paced::new(source, arguments.rate), arguments);
+    let source = Paced::new(source, arguments.rate);
+    match arguments.pipeline {
+        Pipeline::Totals => pipeline(&env, source, arguments),
+        Pipeline::Windows => visits::write_down(&env, source, &topics(arguments), arguments.workers),
+    }
     env.execute()
 }
 
@@ -134,6 +149,17 @@ fn environment(arguments: &Arguments) -> Env {
     match arguments.backend {
         Backend::Memory => env.state_backend(MemoryBackend),
         Backend::Rocksdb => env.state_backend(RocksDbBackend::new(&arguments.state)),
+    }
+}
+
+/// Where the windows go.
+fn topics(arguments: &Arguments) -> Topics<'_> {
+    Topics {
+        bootstrap: &arguments.bootstrap,
+        job: &arguments.job,
+        transactional_id: arguments.transactional_id.as_ref().unwrap_or(&arguments.job),
+        results: "windows",
+        late: "late",
     }
 }
 

@@ -1,6 +1,6 @@
 //! One case: a way to die, a backend, a transaction version.
 
-use super::points::Place;
+use super::points::{Place, Point};
 use clap::ValueEnum;
 use std::fmt;
 use xtask::kafka::TransactionVersion;
@@ -67,6 +67,23 @@ pub enum Scenario {
     NoCheckpointsLatest,
     /// A fault is planted; the case passes when a checker finds it.
     Planted(Plant),
+    /// The same with the windowed job: windows, sessions and timers are open when it dies, lookups are under way.
+    Windows(Box<Scenario>),
+}
+
+impl Scenario {
+    /// Death at a failpoint.
+    pub fn of(point: &Point) -> Self {
+        Scenario::Point { name: point.name, nth: point.nth, place: point.place }
+    }
+
+    /// The way to die, whichever job it is that dies.
+    pub fn death(&self) -> &Scenario {
+        match self {
+            Scenario::Windows(death) => death,
+            death => death,
+        }
+    }
 }
 
 /// A planted fault.
@@ -99,6 +116,7 @@ impl fmt::Display for Scenario {
             Scenario::NoCheckpointsLatest => f.write_str("no-checkpoints-latest"),
             Scenario::Planted(Plant::SkipMarker) => f.write_str("planted-skip-marker"),
             Scenario::Planted(Plant::PublishEarly) => f.write_str("planted-publish-early"),
+            Scenario::Windows(death) => write!(f, "windows-{death}"),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The checkers: one property each, over what the console consumer printed.
 
 use crate::events::{Seen, Total, replay};
+use crate::visits::{self, Late, Visits};
 use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use xtask::kafka::ConsoleRecord;
@@ -13,6 +15,23 @@ pub struct Output {
     pub totals: Vec<Total>,
     /// Numbers from the topic of copies.
     pub seen: Vec<u64>,
+    /// From the topic of windows.
+    pub visits: Vec<Visits>,
+    /// From the topic of late visits.
+    pub late: Vec<Late>,
+}
+
+/// The topics a case may write to, as a foreign reader saw them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Topics<'a> {
+    /// Order totals.
+    pub totals: &'a [ConsoleRecord],
+    /// Copies of orders.
+    pub seen: &'a [ConsoleRecord],
+    /// Windows of visits.
+    pub windows: &'a [ConsoleRecord],
+    /// Late visits.
+    pub late: &'a [ConsoleRecord],
 }
 
 /// What must hold of the output.
@@ -28,22 +47,34 @@ pub enum Expect {
     From(u64),
     /// A checker finds that output is doubled.
     Doubled,
+    /// Of the windowed job: every visit once, in its window or late.
+    Windows,
+    /// Of the windowed job: a checker finds that this does not hold.
+    WindowsBroken,
     /// The output is not looked at: the recovery itself was the proof.
     Nothing,
 }
 
 /// Sorts console records by case. Keys are `case/…`.
-pub fn by_case(totals: &[ConsoleRecord], seen: &[ConsoleRecord]) -> Result<BTreeMap<String, Output>> {
+pub fn by_case(topics: &Topics<'_>) -> Result<BTreeMap<String, Output>> {
     let mut outputs: BTreeMap<String, Output> = BTreeMap::new();
-    for (case, text) in keyed(totals) {
-        let total = serde_json::from_str(&text).with_context(|| format!("not a total: {text}"))?;
-        outputs.entry(case).or_default().totals.push(total);
-    }
-    for (case, text) in keyed(seen) {
-        let seen: Seen = serde_json::from_str(&text).with_context(|| format!("not a copy: {text}"))?;
-        outputs.entry(case).or_default().seen.push(seen.id);
-    }
+    each(topics.totals, &mut outputs, |output, total| output.totals.push(total))?;
+    each(topics.seen, &mut outputs, |output, seen: Seen| output.seen.push(seen.id))?;
+    each(topics.windows, &mut outputs, |output, visits| output.visits.push(visits))?;
+    each(topics.late, &mut outputs, |output, late| output.late.push(late))?;
     Ok(outputs)
+}
+
+fn each<T: DeserializeOwned>(
+    records: &[ConsoleRecord],
+    outputs: &mut BTreeMap<String, Output>,
+    take: impl Fn(&mut Output, T),
+) -> Result<()> {
+    for (case, text) in keyed(records) {
+        let value = serde_json::from_str(&text).with_context(|| format!("not what the topic holds: {text}"))?;
+        take(outputs.entry(case).or_default(), value);
+    }
+    Ok(())
 }
 
 fn keyed(records: &[ConsoleRecord]) -> impl Iterator<Item = (String, String)> {
@@ -76,6 +107,12 @@ pub fn broken(output: &Output, orders: u64, expect: Expect) -> Vec<String> {
             ("what came in between is lost", something_lost(&output.seen, first)),
         ],
         Expect::Doubled => vec![("a checker finds the planted fault", found(exactly()))],
+        Expect::Windows => return visits::broken(orders, &output.visits, &output.late),
+        Expect::WindowsBroken => {
+            let found = !visits::broken(orders, &output.visits, &output.late).is_empty();
+            let verdict = if found { Ok(()) } else { Err("every checker was content".into()) };
+            vec![("a checker finds the planted fault", verdict)]
+        }
         Expect::Nothing => vec![],
     };
     verdicts.into_iter().filter_map(|(name, verdict)| verdict.err().map(|how| format!("{name}: {how}"))).collect()
@@ -194,7 +231,7 @@ mod tests {
             let customer = order(id).customer;
             totals.push(replay(id + 1)[&customer].clone());
         }
-        Output { totals, seen: (0..ORDERS).collect() }
+        Output { totals, seen: (0..ORDERS).collect(), ..Output::default() }
     }
 
     fn names(output: &Output) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Which cases a run plays: pure.
 
 use super::case::{Backend, Case, Plant, Scenario};
-use super::points::{POINTS, Place, Point};
+use super::points::{POINTS, Place};
 use xtask::kafka::TransactionVersion;
 
 /// What the person asked for.
@@ -22,6 +22,39 @@ pub struct Wanted {
 /// Kills in one case of random kills.
 const KILLS_PER_CASE: u32 = 5;
 
+/// For so many cases of random kills there is one with the windowed job.
+const WINDOWS: u32 = 4;
+
+/// Points that separate what a windowed job could get wrong: how far event time had come, which windows were written back,
+/// which lookups were under way, what of it was published.
+const WINDOW_POINTS: &[&str] = &[
+    "barrier-inject-after",
+    "snapshot-first",
+    "snapshot-last",
+    "state-ingest-after",
+    "state-link-after",
+    "segment-fsync",
+    "manifest-rename-before",
+    "manifest-root-fsync",
+    "publish-before-commit",
+    "publish-commit-sent",
+    "complete-before",
+    "retention",
+    "recovery-claimed",
+    "recovery-restored",
+];
+
+/// The deaths of the windowed job.
+fn windows() -> impl Iterator<Item = Scenario> {
+    let points = POINTS.iter().filter(|point| WINDOW_POINTS.contains(&point.name)).map(Scenario::of);
+    points.chain([
+        Scenario::EndOfInput("publish-before-commit"),
+        Scenario::FailedCheckpoint,
+        Scenario::DiskFull("blob-write-error"),
+        Scenario::Planted(Plant::SkipMarker),
+    ])
+}
+
 /// All cases, grouped by transaction version: one broker each.
 pub fn cases(wanted: &Wanted) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -37,8 +70,7 @@ pub fn cases(wanted: &Wanted) -> Vec<Case> {
 }
 
 fn scenarios(wanted: &Wanted) -> Vec<Scenario> {
-    let point = |p: &Point| Scenario::Point { name: p.name, nth: p.nth, place: p.place };
-    let mut all: Vec<_> = POINTS.iter().map(point).collect();
+    let mut all: Vec<_> = POINTS.iter().map(Scenario::of).collect();
     all.extend([
         Scenario::EndOfInput("publish-before-commit"),
         Scenario::EndOfInput("complete-before"),
@@ -59,9 +91,12 @@ fn scenarios(wanted: &Wanted) -> Vec<Scenario> {
         Scenario::Planted(Plant::SkipMarker),
         Scenario::Planted(Plant::PublishEarly),
     ]);
+    all.extend(windows().map(|death| Scenario::Windows(Box::new(death))));
     let settings = wanted.backend.map_or(2, |_| 1) * wanted.transactions.map_or(2, |_| 1);
     let random = wanted.random_kills.div_ceil(KILLS_PER_CASE * settings);
     all.extend((0..random).map(|_| Scenario::RandomKills(KILLS_PER_CASE)));
+    let with_windows = random.div_ceil(WINDOWS);
+    all.extend((0..with_windows).map(|_| Scenario::Windows(Box::new(Scenario::RandomKills(KILLS_PER_CASE)))));
     if let Some(prefix) = &wanted.point {
         all.retain(|scenario| scenario.to_string().starts_with(prefix.as_str()));
     }
@@ -70,7 +105,7 @@ fn scenarios(wanted: &Wanted) -> Vec<Scenario> {
 
 /// Everything on every backend; a quick run alternates, so that every point is still passed once.
 fn backends(scenario: &Scenario, wanted: &Wanted, i: usize, transactions: TransactionVersion) -> Vec<Backend> {
-    let possible = match scenario {
+    let possible = match scenario.death() {
         Scenario::Point { place: Place::RocksDb, .. } => vec![Backend::Rocksdb],
         _ => vec![Backend::Memory, Backend::Rocksdb],
     };
@@ -111,6 +146,15 @@ mod tests {
         let cases = cases(&Wanted { quick: true, random_kills: 5, ..wanted() });
         for point in POINTS {
             assert!(cases.iter().any(|case| case.scenario.to_string() == point.name), "{} is left out", point.name);
+        }
+    }
+
+    #[test]
+    fn the_windowed_job_dies_at_every_point_it_should() {
+        let cases = cases(&wanted());
+        for point in WINDOW_POINTS {
+            let name = format!("windows-{point}");
+            assert!(cases.iter().any(|case| case.scenario.to_string() == name), "{name} is left out");
         }
     }
 

@@ -3,7 +3,8 @@
 use super::case::Case;
 use super::checks;
 use super::scenarios::{Played, Stage, play};
-use crate::events::order;
+use crate::events::{Order, order};
+use crate::visits::{Visit, visit};
 use anyhow::{Context, Result};
 use mailer_runtime::testing::Seed;
 use std::path::{Path, PathBuf};
@@ -72,17 +73,21 @@ pub fn on_broker(
 
 /// Topics, and the input, written by Kafka's own producer.
 fn prepare(tools: &Tools, bootstrap: &str) -> Result<()> {
-    for topic in ["orders", "totals", "seen"] {
+    for topic in ["orders", "totals", "seen", "visits", "windows", "late"] {
         tools.create_topic(bootstrap, topic, PARTITIONS, &[])?;
     }
-    write_orders(tools, bootstrap, "orders", 0..ORDERS)
+    write_orders(tools, bootstrap, "orders", 0..ORDERS)?;
+    let keyed = |visit: Visit| Ok((visit.user.clone(), serde_json::to_string(&visit)?));
+    write(tools, bootstrap, "visits", &(0..ORDERS).map(visit).map(keyed).collect::<Result<Vec<_>>>()?)
 }
 
 /// Writes orders with Kafka's console producer.
 pub fn write_orders(tools: &Tools, bootstrap: &str, topic: &str, ids: std::ops::Range<u64>) -> Result<()> {
-    let orders: Vec<_> = ids.map(order).collect();
-    let lines: Vec<_> =
-        orders.iter().map(|o| Ok((o.customer.clone(), serde_json::to_string(o)?))).collect::<Result<_>>()?;
+    let keyed = |order: Order| Ok((order.customer.clone(), serde_json::to_string(&order)?));
+    write(tools, bootstrap, topic, &ids.map(order).map(keyed).collect::<Result<Vec<_>>>()?)
+}
+
+fn write(tools: &Tools, bootstrap: &str, topic: &str, lines: &[(String, String)]) -> Result<()> {
     let lines: Vec<_> = lines.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     tools.produce(bootstrap, topic, &lines)
 }
@@ -100,10 +105,11 @@ fn play_one(setup: &Setup, case: &Case, broker: &mut Broker, tools: &Tools, chan
     play(case, Stage { program: &setup.program, broker, tools, folder, chance, orders: ORDERS })
 }
 
-/// Reads both topics with Kafka's console consumer and asks every checker.
+/// Reads the topics with Kafka's console consumer and asks every checker.
 fn judge(setup: &Setup, tools: &Tools, broker: &mut Broker, verdicts: &mut [Verdict]) -> Result<()> {
-    let read = tools.read_topics(broker.bootstrap(), &["totals", "seen"])?;
-    let outputs = checks::by_case(&read["totals"], &read["seen"])?;
+    let read = tools.read_topics(broker.bootstrap(), &["totals", "seen", "windows", "late"])?;
+    let [totals, seen, windows, late] = ["totals", "seen", "windows", "late"].map(|topic| &*read[topic]);
+    let outputs = checks::by_case(&checks::Topics { totals, seen, windows, late })?;
     let transactions = tools.transactions(broker.bootstrap())?;
     for verdict in verdicts.iter_mut() {
         let Some(played) = verdict.played else { continue };

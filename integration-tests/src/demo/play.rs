@@ -188,7 +188,9 @@ impl Play<'_> {
         let row = Row::new(format!("read {}", self.cluster.reader()));
         self.table.row(&row.records(count, "read").took(watch.elapsed()));
         let [totals, seen] = &read[..] else { return Err(anyhow!("two topics were asked for")) };
-        let output = checks::by_case(totals, seen)?.remove(job).unwrap_or_default();
+        let output = checks::by_case(&checks::Topics { totals, seen, ..checks::Topics::default() })?
+            .remove(job)
+            .unwrap_or_default();
         let orders = self.options.orders;
         Ok(Verdict::of(output, orders).also(checks::checkpoints(&self.checkpoints(), orders)?))
     }

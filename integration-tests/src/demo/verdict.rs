@@ -98,7 +98,7 @@ mod tests {
 
     fn good() -> Output {
         let totals = (0..ORDERS).map(|id| replay(id + 1)[&order(id).customer].clone()).collect();
-        Output { totals, seen: (0..ORDERS).collect() }
+        Output { totals, seen: (0..ORDERS).collect(), ..Output::default() }
     }
 
     #[test]

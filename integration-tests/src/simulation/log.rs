@@ -8,7 +8,7 @@ use mailer_core::{
     Batch, BlobStore, CheckpointId, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result,
     SealJob, Segment, Stager, StagerContext, TargetName, codec,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,36 +21,49 @@ pub struct Entry {
     pub value: u64,
 }
 
-#[derive(Default)]
-struct Inner {
-    committed: Vec<Entry>,
+struct Inner<T> {
+    committed: Vec<T>,
     marker: Option<Marker>,
     /// Who opened it last; every open takes the next one.
     producer: u64,
     /// A commit that was sent and neither applied nor refused yet.
-    in_flight: Option<(Vec<Entry>, Marker)>,
+    in_flight: Option<(Vec<T>, Marker)>,
+}
+
+impl<T> Default for Inner<T> {
+    fn default() -> Self {
+        Self { committed: Vec::new(), marker: None, producer: 0, in_flight: None }
+    }
 }
 
 /// The log; clones share it.
-#[derive(Clone)]
-pub struct ModelLog {
+pub struct ModelLog<T = Entry> {
     name: &'static str,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<Inner<T>>>,
     faults: Faults,
 }
 
-impl ModelLog {
+impl<T> Clone for ModelLog<T> {
+    fn clone(&self) -> Self {
+        Self { name: self.name, inner: self.inner.clone(), faults: self.faults.clone() }
+    }
+}
+
+impl<T> ModelLog<T> {
     /// An empty log.
     pub fn new(name: &'static str, faults: Faults) -> Self {
         Self { name, inner: Arc::default(), faults }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, Inner<T>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a read_committed reader sees.
-    pub fn committed(&self) -> Vec<Entry> {
+    pub fn committed(&self) -> Vec<T>
+    where
+        T: Clone,
+    {
         self.inner().committed.clone()
     }
 
@@ -65,14 +78,19 @@ impl ModelLog {
     }
 }
 
-impl ExactlyOnceSink<Entry> for ModelLog {
-    type Stager = ModelStager;
+/// What can be staged and published.
+pub trait Staged: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+
+impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Staged for T {}
+
+impl<T: Staged> ExactlyOnceSink<T> for ModelLog<T> {
+    type Stager = ModelStager<T>;
 
     fn target(&self, _job: &str) -> TargetName {
         TargetName(format!("model {}", self.name))
     }
 
-    fn stager(&self, context: &StagerContext) -> Result<ModelStager> {
+    fn stager(&self, context: &StagerContext) -> Result<ModelStager<T>> {
         Ok(ModelStager { context: context.clone(), staged: Vec::new(), sequence: 0 })
     }
 
@@ -96,14 +114,14 @@ impl ExactlyOnceSink<Entry> for ModelLog {
 }
 
 /// Stages entries in memory.
-pub struct ModelStager {
+pub struct ModelStager<T> {
     context: StagerContext,
-    staged: Vec<Entry>,
+    staged: Vec<T>,
     sequence: u64,
 }
 
-impl Stager<Entry> for ModelStager {
-    fn stage(&mut self, batch: &mut Batch<Entry>) -> Result<()> {
+impl<T: Staged> Stager<T> for ModelStager<T> {
+    fn stage(&mut self, batch: &mut Batch<T>) -> Result<()> {
         self.staged.extend(batch.drain(..).map(|record| record.value));
         Ok(())
     }
@@ -126,16 +144,16 @@ impl Stager<Entry> for ModelStager {
     }
 
     fn staged_bytes(&self) -> usize {
-        self.staged.len() * size_of::<Entry>()
+        self.staged.len() * size_of::<T>()
     }
 }
 
-struct ModelPublisher {
-    log: ModelLog,
+struct ModelPublisher<T> {
+    log: ModelLog<T>,
     producer: Option<u64>,
 }
 
-impl Publisher for ModelPublisher {
+impl<T: Staged> Publisher for ModelPublisher<T> {
     /// Decides the fate of every commit that is still on its way, then fences.
     fn open(&mut self) -> Result<()> {
         let arrives = self.log.faults.one_in(2);
@@ -158,7 +176,7 @@ impl Publisher for ModelPublisher {
     fn publish(&mut self, marker: &Marker, segments: &[Segment], blobs: &dyn BlobStore) -> Result<()> {
         let mut entries = Vec::new();
         for segment in segments {
-            entries.extend(codec::decode::<Vec<Entry>>(&blobs.read(&segment.blob)?)?);
+            entries.extend(codec::decode::<Vec<T>>(&blobs.read(&segment.blob)?)?);
         }
         let faults = &self.log.faults;
         let (dropped, on_its_way, answer_lost) = (faults.one_in(25), faults.one_in(25), faults.one_in(25));

@@ -5,6 +5,7 @@ use super::faults::Faults;
 use super::log::ModelLog;
 use super::pipeline;
 use super::storage::SimStorage;
+use mailer_runtime::Env;
 use mailer_runtime::testing::{Mutations, Outcome, Seed, run_seeded};
 
 /// Starts of one seed before it is called endless.
@@ -38,41 +39,73 @@ pub fn run(seed: u64, mutations: Mutations) -> Report {
     let storage = SimStorage::new(faults.clone());
     let counts = ModelLog::new("counts", faults.clone());
     let copies = ModelLog::new("copies", faults.clone());
-    let mut report = Report { seed, starts: 0, crashes: 0, failures: 0, steps: 0, digest: 0, broken: Vec::new() };
+    let deaths = Deaths { within: 1_000, starts: KILLED_STARTS };
+    let (lives, outcome) =
+        live(&mut chance, &faults, deaths, || pipeline::build(&storage, &counts, &copies, mutations));
+    let broken = match outcome {
+        Ok(()) => broken(checks::all(&storage, &counts, &copies)),
+        Err(why) => vec![why],
+    };
+    let Lives { starts, crashes, failures, steps, digest } = lives;
+    Report { seed, starts, crashes, failures, steps, digest, broken }
+}
+
+/// When a job is killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Deaths {
+    /// A start is killed within so many steps; it makes a few at least.
+    pub within: u64,
+    /// So many starts at most; those that follow run in peace.
+    pub starts: u32,
+}
+
+/// How often a job was started, and how it died.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lives {
+    /// Starts, the first included.
+    pub starts: u32,
+    /// Starts that were killed.
+    pub crashes: u32,
+    /// Starts that ended with an error a restart may cure.
+    pub failures: u32,
+    /// Steps of all starts.
+    pub steps: u64,
+    /// A hash of every choice.
+    pub digest: u64,
+}
+
+/// Starts what `build` writes down until it has finished, killing it as `deaths` says. An error is a finding.
+pub fn live(
+    chance: &mut Seed,
+    faults: &Faults,
+    deaths: Deaths,
+    build: impl Fn() -> Env,
+) -> (Lives, Result<(), String>) {
+    let mut lives = Lives::default();
     loop {
-        report.starts += 1;
-        if report.starts > MOST_STARTS {
-            report.broken.push(format!("not finished after {MOST_STARTS} starts"));
-            return report;
+        lives.starts += 1;
+        if lives.starts > MOST_STARTS {
+            return (lives, Err(format!("not finished after {MOST_STARTS} starts")));
         }
-        let crash_after = if report.starts <= KILLED_STARTS {
-            Some(20 + chance.below(1_000))
+        let crash_after = if lives.starts <= deaths.starts {
+            Some(20 + chance.below(deaths.within))
         } else {
             faults.stop();
             None
         };
-        let env = pipeline::build(&storage, &counts, &copies, mutations);
-        let run = match run_seeded(env, chance.draw(), crash_after) {
+        let run = match run_seeded(build(), chance.draw(), crash_after) {
             Ok(run) => run,
-            Err(error) => {
-                report.broken.push(error.to_string());
-                return report;
-            }
+            Err(error) => return (lives, Err(error.to_string())),
         };
-        report.steps += run.steps;
-        report.digest = report.digest.rotate_left(7) ^ run.digest;
+        lives.steps += run.steps;
+        lives.digest = lives.digest.rotate_left(7) ^ run.digest;
         match run.outcome {
-            Ok(Outcome::Finished) => break,
-            Ok(Outcome::Crashed) => report.crashes += 1,
-            Err(error) if may_pass(&error) => report.failures += 1,
-            Err(error) => {
-                report.broken.push(error);
-                return report;
-            }
+            Ok(Outcome::Finished) => return (lives, Ok(())),
+            Ok(Outcome::Crashed) => lives.crashes += 1,
+            Err(error) if may_pass(&error) => lives.failures += 1,
+            Err(error) => return (lives, Err(error)),
         }
     }
-    report.broken = broken(checks::all(&storage, &counts, &copies));
-    report
 }
 
 /// An outside that does not answer is cured by starting again; everything else is a finding.

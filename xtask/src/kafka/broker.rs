@@ -29,6 +29,7 @@ pub struct BrokerOptions {
     heap_megabytes: u32,
     keep_data: bool,
     secured: bool,
+    proxy: Option<u16>,
     properties: Vec<(String, String)>,
 }
 
@@ -42,6 +43,7 @@ impl BrokerOptions {
             heap_megabytes: 512,
             keep_data: false,
             secured: false,
+            proxy: None,
             properties: Vec::new(),
         }
     }
@@ -72,6 +74,12 @@ impl BrokerOptions {
         Self { secured: true, ..self }
     }
 
+    /// With one more listener, for a proxy of the caller's at this port of loopback: clients that come through it are told to
+    /// come through it again. [`Broker::proxied`] is where the proxy leads to. Not together with [`BrokerOptions::secured`].
+    pub fn behind_proxy(self, port: u16) -> Self {
+        Self { proxy: Some(port), ..self }
+    }
+
     /// One more line of `server.properties`; it replaces ours of the same name.
     pub fn property(mut self, name: &str, value: &str) -> Self {
         self.properties.push((name.to_owned(), value.to_owned()));
@@ -87,6 +95,7 @@ pub struct Broker {
     jars: PathBuf,
     bootstrap: String,
     secured: Option<Secured>,
+    proxied: Option<String>,
     child: Option<Child>,
     /// Held as long as this value lives: the mark that the name is in use. The system lets go of it when the process
     /// dies, however it dies.
@@ -117,7 +126,7 @@ impl Broker {
         let port = options.port.map_or_else(properties::free_port, Ok)?;
         let bootstrap = format!("127.0.0.1:{port}");
         let secured = options.secured.then(|| Secured::create(&folder)).transpose()?;
-        let broker = Self { options, folder, jars, bootstrap, secured, child: None, _lock: lock };
+        let mut broker = Self { options, folder, jars, bootstrap, secured, proxied: None, child: None, _lock: lock };
         broker.prepare(port)?;
         Ok(broker)
     }
@@ -130,6 +139,11 @@ impl Broker {
     /// The listeners with TLS and SASL, and what a client needs for them; nothing unless they were asked for.
     pub fn secured(&self) -> Option<&Secured> {
         self.secured.as_ref()
+    }
+
+    /// `host:port` of the listener behind the proxy, for the proxy; nothing unless it was asked for.
+    pub fn proxied(&self) -> Option<&str> {
+        self.proxied.as_deref()
     }
 
     /// The name it was started under.
@@ -187,7 +201,7 @@ impl Broker {
         process::signal(child.id(), signal)
     }
 
-    fn prepare(&self, port: u16) -> Result<()> {
+    fn prepare(&mut self, port: u16) -> Result<()> {
         let data = self.folder.join("data");
         if !self.options.keep_data && data.exists() {
             fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
@@ -195,6 +209,11 @@ impl Broker {
         let controller = properties::free_port()?;
         let open = properties::listeners(port, controller);
         let mut extra = self.secured.as_ref().map(|secured| secured.properties(&open)).unwrap_or_default();
+        if let Some(proxy) = self.options.proxy {
+            let own = properties::free_port()?;
+            extra.extend(properties::behind_proxy(&open, port, own, proxy));
+            self.proxied = Some(format!("127.0.0.1:{own}"));
+        }
         extra.extend(self.options.properties.iter().cloned());
         let text = properties::render(port, controller, &data, &extra);
         fs::write(self.properties(), text)?;

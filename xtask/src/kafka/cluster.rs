@@ -6,6 +6,8 @@ use anyhow::{Context, Result, ensure};
 
 /// The controller's node id; brokers are counted from 1.
 const CONTROLLER: usize = 100;
+/// Sends consumers to the replica in their rack.
+const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
 /// It holds metadata only.
 const CONTROLLER_HEAP_MEGABYTES: u32 = 128;
 
@@ -16,6 +18,7 @@ pub struct ClusterOptions {
     brokers: usize,
     transactions: TransactionVersion,
     heap_megabytes: u32,
+    racks: bool,
     properties: Vec<(String, String)>,
 }
 
@@ -27,6 +30,7 @@ impl ClusterOptions {
             brokers: 3,
             transactions: TransactionVersion::default(),
             heap_megabytes: 256,
+            racks: false,
             properties: Vec::new(),
         }
     }
@@ -44,6 +48,11 @@ impl ClusterOptions {
     /// Java heap of each broker, 256 MB when not said.
     pub fn heap_megabytes(self, heap_megabytes: u32) -> Self {
         Self { heap_megabytes, ..self }
+    }
+
+    /// Each broker in a rack of its own, `rack-<id>`; consumers that say where they are read from a replica there.
+    pub fn racks(self) -> Self {
+        Self { racks: true, ..self }
     }
 
     /// One more line in the `server.properties` of every node; it replaces ours of the same name.
@@ -85,6 +94,10 @@ impl ClusterOptions {
     fn broker(&self, id: usize, port: u16, controller: u16) -> BrokerOptions {
         let mut properties = self.common("broker", id, controller);
         properties.push(("listeners".into(), format!("PLAINTEXT://127.0.0.1:{port}")));
+        if self.racks {
+            properties.push(("broker.rack".into(), format!("rack-{id}")));
+            properties.push(("replica.selector.class".into(), RACK_AWARE.into()));
+        }
         self.node(id, port, self.heap_megabytes, &properties)
     }
 }
@@ -152,6 +165,14 @@ mod tests {
             assert_eq!(value(&common, "offsets.topic.replication.factor"), replicas);
             assert_eq!(value(&common, "min.insync.replicas"), quorum);
         }
+    }
+
+    #[test]
+    fn racks_are_told_to_brokers_alone() {
+        let options = ClusterOptions::named("a").racks();
+        let told = |node: BrokerOptions| format!("{node:?}").contains("rack-2");
+        assert!(told(options.broker(2, 8, 9)) && !told(options.broker(1, 8, 9)) && !told(options.controller(9)));
+        assert!(!told(ClusterOptions::named("a").broker(2, 8, 9)));
     }
 
     #[test]

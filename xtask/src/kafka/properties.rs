@@ -15,6 +15,17 @@ pub(super) fn listeners(port: u16, controller: u16) -> String {
     format!("PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}")
 }
 
+/// One more plaintext listener, at `port`: whoever comes to it is sent to `proxy` for everything else. `open` are those that
+/// every broker has, and `own` is the port of the one for clients among them.
+pub(super) fn behind_proxy(open: &str, own: u16, port: u16, proxy: u16) -> Vec<(String, String)> {
+    let lines = [
+        ("listeners", format!("{open},PROXIED://127.0.0.1:{port}")),
+        ("advertised.listeners", format!("PLAINTEXT://127.0.0.1:{own},PROXIED://127.0.0.1:{proxy}")),
+        ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT".to_owned()),
+    ];
+    lines.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
 /// The file's text. `extra` comes last: the last setting of a name wins.
 pub(super) fn render(port: u16, controller: u16, data: &Path, extra: &[(String, String)]) -> String {
     let mut text = format!(
@@ -41,6 +52,8 @@ broker.heartbeat.interval.ms=500
 # No test waits for members that do not come, or for a transaction that timed out long ago.
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+# Nor for a compaction (15 s by default).
+log.cleaner.backoff.ms=500
 ",
         listeners = listeners(port, controller),
         data = data.display()
@@ -77,6 +90,17 @@ mod tests {
         let text = render(19_001, 19_002, Path::new("data"), &extra);
         assert!(text.ends_with("message.max.bytes=7\n"), "{text}");
         assert!(text.contains("listeners=PLAINTEXT://127.0.0.1:19001,CONTROLLER://127.0.0.1:19002\n"), "{text}");
+    }
+
+    #[test]
+    fn clients_behind_a_proxy_stay_behind_it() {
+        let lines = behind_proxy(&listeners(19_001, 19_002), 19_001, 19_003, 19_004);
+        let text = render(19_001, 19_002, Path::new("data"), &lines);
+        assert!(
+            text.contains("advertised.listeners=PLAINTEXT://127.0.0.1:19001,PROXIED://127.0.0.1:19004\n"),
+            "{text}"
+        );
+        assert!(text.contains("CONTROLLER://127.0.0.1:19002,PROXIED://127.0.0.1:19003\n"), "{text}");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Tools {
     /// Reads a topic with Kafka's `ConsoleConsumer`.
     pub fn consume(&self, bootstrap: &str, what: &ConsoleConsumer) -> Result<Vec<ConsoleRecord>> {
         let mut tool = self.tool("org.apache.kafka.tools.consumer.ConsoleConsumer", bootstrap);
-        console::parse(&process::capture(tool.args(what.arguments()))?.stdout)
+        console::each_once(console::parse(&process::capture(tool.args(what.arguments()))?.stdout)?)
     }
 
     /// Every committed record of a topic: [`Tools::read_topics`] for one.

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// No run takes longer; one that does is ended and counts as failed.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
+/// Between the transactions of a subject that commits by time.
+const INTERVAL_MILLIS: u64 = 100;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What one run of a subject answered.
@@ -130,6 +132,8 @@ fn one(case: &Case, size: &Size, ready: &Ready, output: &str, place: &Place) -> 
     option("--warm-up", &size.warm_up.to_string());
     option("--records", &size.records.to_string());
     option("--transaction", &size.transaction.to_string());
+    // Said to all: subjects that are not in Rust have no defaults of their own.
+    option("--interval", &INTERVAL_MILLIS.to_string());
     option("--id", &format!("{output}-{}", std::process::id()));
     option("--folder", &folder.to_string_lossy());
     let answer = answer(&mut command, &folder);

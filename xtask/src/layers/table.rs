@@ -34,7 +34,10 @@ const RSKAFKA: &str = "mailer-rskafka";
 const EXAMPLES: &str = "mailer-examples";
 const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
+const NEXMARK: &str = "mailer-nexmark";
 const MEASURE: &str = "mailer-measure";
+const FILES: &str = "mailer-files";
+const WORKFLOW: &str = "mailer-workflow";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
@@ -55,6 +58,12 @@ pub(super) const CRATES: &[Crate] = &[
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(KAFKA, &[CORE], CONNECTOR),
     row(RSKAFKA, &[CORE], CONNECTOR),
+    row(FILES, &[CORE], CONNECTOR),
+    row(
+        WORKFLOW,
+        &[CORE, OPERATORS, RUNTIME],
+        "mailer-workflow compiles YAML to the engine's API and knows no connector: mailer-cli brings both together",
+    ),
     row(
         PARALLEL_CONSUMER,
         &[],
@@ -63,7 +72,9 @@ pub(super) const CRATES: &[Crate] = &[
     row(XTASK, &[], "xtask builds when nothing else does"),
     row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
     top("mailer-bench"),
+    top("mailer-cli"),
     top(EXAMPLES),
+    top(NEXMARK),
     top(INTEGRATION_TESTS),
 ];
 
@@ -83,6 +94,16 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         used_by: &[RSKAFKA, EXAMPLES, INTEGRATION_TESTS],
         rule: "rskafka stays in mailer-rskafka: nothing that promises exactly once stands on it; only tests use it as a \
                foreign client",
+    },
+    Wrapper {
+        package: "cel",
+        used_by: &[WORKFLOW],
+        rule: "expressions stay behind mailer-workflow: programs in Rust build no interpreter",
+    },
+    Wrapper {
+        package: "saphyr-parser",
+        used_by: &[WORKFLOW],
+        rule: "YAML stays behind mailer-workflow: one place says what is in a file and where",
     },
     Wrapper {
         package: "kafka-protocol",

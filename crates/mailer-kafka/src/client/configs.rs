@@ -1,6 +1,6 @@
 //! Settings of topics and brokers.
 
-use super::{Client, Failure, retry};
+use super::{Cause, Client, Failure, retry};
 use crate::net::Connection;
 use kafka_protocol::messages::DescribeConfigsRequest;
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
@@ -18,12 +18,20 @@ impl Client {
             .await
     }
 
-    /// Some settings of a broker, which only itself knows.
-    pub(crate) async fn broker_settings(&self, broker: i32, keys: &[&str]) -> Result<HashMap<String, String>, Failure> {
-        retry::within(self.request_timeout, || async {
-            settings(&self.net().connection(broker).await?, BROKER, &broker.to_string(), keys).await
-        })
-        .await
+    /// Some settings of a broker, which only itself knows: of the first that answers. They are not asked twice, for one of them
+    /// may be gone.
+    pub(crate) async fn broker_settings(&self, keys: &[&str]) -> Result<HashMap<String, String>, Failure> {
+        let mut last = Failure::new(Cause::Retriable, "the cluster has no brokers");
+        for broker in self.net().brokers() {
+            let ask = async {
+                settings(&self.net().connection(broker.id).await?, BROKER, &broker.id.to_string(), keys).await
+            };
+            match ask.await {
+                Err(failure) if failure.cause == Cause::Retriable => last = failure,
+                told => return told,
+            }
+        }
+        Err(last)
     }
 }
 

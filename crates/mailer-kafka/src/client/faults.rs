@@ -10,9 +10,10 @@ use crate::net::stubs::{View, produced};
 use kafka_protocol::messages::api_versions_response::FinalizedFeatureKey;
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
 use kafka_protocol::messages::{
-    ApiKey, BrokerId, EndTxnResponse, FindCoordinatorResponse, InitProducerIdResponse, ProducerId,
+    AddPartitionsToTxnResponse, ApiKey, BrokerId, EndTxnResponse, FindCoordinatorResponse, InitProducerIdRequest,
+    InitProducerIdResponse, ProducerId,
 };
-use kafka_protocol::protocol::StrBytes;
+use kafka_protocol::protocol::{Decodable, StrBytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,11 +22,21 @@ const CONCURRENT_TRANSACTIONS: i16 = 51;
 
 /// A broker of transaction version 2; broker 7 coordinates.
 async fn broker(view: &View, id: i32, produce: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Stub {
+    broker_of(2, view, id, produce).await
+}
+
+async fn broker_of(
+    version: i16,
+    view: &View,
+    id: i32,
+    produce: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+) -> Stub {
     let cluster = view.clone();
     let script = move |asked: &Asked| match asked.key {
+        ApiKey::AddPartitionsToTxn => Some(asked.reply(&AddPartitionsToTxnResponse::default())),
         ApiKey::ApiVersions => {
             let name = StrBytes::from_static_str("transaction.version");
-            let feature = FinalizedFeatureKey::default().with_name(name).with_max_version_level(2);
+            let feature = FinalizedFeatureKey::default().with_name(name).with_max_version_level(version);
             Some(asked.reply(&offers().with_finalized_features(vec![feature])))
         }
         ApiKey::FindCoordinator => {
@@ -51,9 +62,7 @@ async fn claim_with(stub: &Stub, options: &[(&str, &str)]) -> Transactions {
     options.iter().for_each(|(key, value)| connection.set(*key, *value));
     let settings = WriterSettings::of(&connection).unwrap();
     let client = Arc::new(Client::connect(&connection).await.unwrap());
-    let transactions = Transactions::claim(client, "id", Duration::from_secs(60), &settings).await.unwrap();
-    assert_eq!(transactions.version(), 2);
-    transactions
+    Transactions::claim(client, "id", Duration::from_secs(60), &settings).await.unwrap()
 }
 
 fn batch(partition: i32) -> Parted {
@@ -96,4 +105,39 @@ async fn a_connection_to_the_coordinator_that_was_idle_is_opened_again() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     transact(&mut transactions, vec![batch(0)]).await.unwrap();
+}
+
+/// Requests that ended a transaction: how many EndTxn, and with which id and epoch an identity was asked for.
+async fn given_up(version: i16, error_code: i16) -> (usize, Vec<(i64, i16)>) {
+    let view = View::default();
+    let seven = broker_of(version, &view, 7, move |asked| produced(asked, error_code)).await;
+    view.led_by(&[(0, 7)]);
+    let mut transactions = claim(&seven).await;
+    assert_eq!(i16::from(transactions.version()), version);
+    transactions.begin().unwrap();
+    let _ = transactions.write("t", vec![batch(0)], Arc::new(|_| ())).await;
+    transactions.close().await;
+    let identities = seven.seen(ApiKey::InitProducerId).into_iter().map(|asked| {
+        let request = InitProducerIdRequest::decode(&mut asked.body.clone(), asked.version).unwrap();
+        (request.producer_id.0, request.producer_epoch)
+    });
+    (seven.seen(ApiKey::EndTxn).len(), identities.collect())
+}
+
+/// What is still on its way must not come behind the end of its transaction.
+#[tokio::test]
+async fn a_transaction_is_given_up_in_the_next_epoch() {
+    let timed_out = 7;
+    assert_eq!(given_up(1, timed_out).await, (0, vec![(-1, -1), (1, 0)]));
+    assert_eq!(given_up(2, timed_out).await, (1, vec![(-1, -1)]), "version 2 raises the epoch at every end");
+}
+
+/// Another owner's transaction may be open by now: it is left alone.
+#[tokio::test]
+async fn who_was_fenced_ends_nothing() {
+    for version in [1, 2] {
+        for fenced in [47, 90] {
+            assert_eq!(given_up(version, fenced).await, (0, vec![(-1, -1)]));
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! sequences begin again at 0.
 
 use super::deliver::{self, Announced, OnSent, Sequences, Terms};
-use super::producer::Identity;
+use super::producer::{self, Identity};
 use super::{Cause, Client, Failure, WriterSettings};
 use crate::gather::Parted;
 use crate::net::{Api, Backoff, Connection, CoordinatorOf, TransactionVersion};
@@ -36,12 +36,15 @@ enum State {
     Open,
     /// EndTxn was sent: whatever comes, this producer begins no other one (KAFKA-17754).
     Ending,
+    /// Somebody has claimed the id after us, or the coordinator has ended the transaction: there is nothing left to end.
+    Fenced,
 }
 
 /// Owns a transactional id until another claims it.
 pub(crate) struct Transactions {
     client: Arc<Client>,
     id: Arc<str>,
+    timeout: Duration,
     request_bytes: usize,
     version: TransactionVersion,
     pub(super) coordinator: Connection,
@@ -73,6 +76,7 @@ impl Transactions {
         Ok(Self {
             client,
             id: id.into(),
+            timeout,
             request_bytes: settings.request_bytes(),
             version: decision.version,
             coordinator,
@@ -105,6 +109,14 @@ impl Transactions {
         if parts.is_empty() {
             return Ok(());
         }
+        let written = self.add(topic, parts, on_sent).await;
+        if written.as_ref().is_err_and(is_fenced) {
+            self.state = State::Fenced;
+        }
+        written
+    }
+
+    async fn add(&mut self, topic: &str, parts: Vec<Parted>, on_sent: OnSent) -> Result<(), Failure> {
         let topic: Arc<str> = topic.into();
         if self.version == TransactionVersion::V1 {
             self.announce(&topic, &parts).await?;
@@ -270,10 +282,33 @@ impl Transactions {
         }
         let goodbye = async {
             self.reach().await?;
-            self.end(false, || ()).await
+            match self.version {
+                TransactionVersion::V1 => self.abort_in_the_next_epoch().await,
+                TransactionVersion::V2 => self.end(false, || ()).await.map(drop),
+            }
         };
         if let Ok(Err(failure)) = tokio::time::timeout(GOODBYE, goodbye).await {
             tracing::debug!(%failure, transactional_id = &*self.id, "an unfinished transaction is left to its timeout");
         }
     }
+
+    /// Version 1: EndTxn aborts in our own epoch. A batch of ours that is still on its way would be taken behind the end, into a
+    /// transaction that nobody ends and behind which nobody reads. Asked for the next epoch, the coordinator aborts in that
+    /// one, and what comes late is refused. (Version 2 does so at every end.)
+    async fn abort_in_the_next_epoch(&mut self) -> Result<(), Failure> {
+        let mut backoff = Backoff::new();
+        loop {
+            match producer::next_epoch(&self.coordinator, &self.id, self.timeout, self.identity).await {
+                None => return self.end(false, || ()).await.map(drop),
+                Some(Err(failure)) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
+                // The request before has raised the epoch already.
+                Some(Err(failure)) if is_fenced(&failure) => return Ok(()),
+                Some(done) => return done.map(drop),
+            }
+        }
+    }
+}
+
+fn is_fenced(failure: &Failure) -> bool {
+    failure.is(ResponseError::ProducerFenced) || failure.is(ResponseError::InvalidProducerEpoch)
 }

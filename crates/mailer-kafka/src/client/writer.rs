@@ -40,8 +40,8 @@ impl WriterSettings {
     }
 
     /// The same for a topic that takes no larger batches than `max_bytes`.
-    pub(crate) fn within(mut self, max_bytes: Option<usize>) -> Self {
-        self.batch.max_bytes = max_bytes.map_or(self.batch.max_bytes, |limit| limit.min(self.batch.max_bytes));
+    pub(crate) fn within(mut self, max_bytes: usize) -> Self {
+        self.batch.max_bytes = max_bytes.min(self.batch.max_bytes);
         self
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn a_topic_bounds_batches() {
         let settings = of(&[("batch.size", "1000")]).unwrap();
         let within = |limit| settings.clone().within(limit).batch().max_bytes;
-        assert_eq!([within(None), within(Some(700)), within(Some(2_000))], [1_000, 700, 1_000]);
+        assert_eq!([within(700), within(2_000)], [700, 1_000]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// After the first failure.
 const FIRST: Duration = Duration::from_millis(50);
@@ -49,6 +50,38 @@ impl Backoff {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// When something may be tried again.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    due: Instant,
+    backoff: Backoff,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { due: Instant::now(), backoff: Backoff::new() }
+    }
+}
+
+impl Pace {
+    pub(crate) fn due(&self) -> Instant {
+        self.due
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.due <= Instant::now()
+    }
+
+    /// Not at once again.
+    pub(crate) fn failed(&mut self) {
+        self.due = Instant::now() + self.backoff.next();
+    }
+
+    pub(crate) fn worked(&mut self) {
+        self.backoff.reset();
     }
 }
 

@@ -11,7 +11,11 @@ use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{MetadataRequest, MetadataResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 use tokio::task::JoinSet;
+
+/// How long a broker may take to let us in before another is asked, too.
+const HESITATION: Duration = Duration::from_millis(500);
 
 /// A cluster that was reached. Shared by everything of one connector.
 pub(crate) struct Cluster {
@@ -62,20 +66,17 @@ impl Cluster {
         self.metadata().brokers.get(&id).cloned()
     }
 
-    /// A shared connection to any broker: one that is there already, so that nobody waits for a broker that is gone; else the
-    /// first broker, or bootstrap server, that answers.
+    /// A shared connection to any broker: one that is there already, else to the first broker, or bootstrap server, that lets us
+    /// in. Nobody waits for a broker that is gone.
     pub(crate) async fn any(&self) -> Result<Connection, Failure> {
         let nodes: Vec<Arc<Node>> = self.brokers().iter().map(|broker| self.nodes.node(broker)).collect();
         if let Some(ready) = nodes.iter().find_map(|node| node.ready()) {
             return Ok(ready);
         }
-        let mut last = Failure::new(Cause::Retriable, "the cluster has no brokers");
-        for node in nodes {
-            match node.shared().await {
-                Err(failure) if failure.cause == Cause::Retriable => last = failure,
-                reached => return reached,
-            }
-        }
+        let mut last = match first_of(nodes).await {
+            Err(failure) if failure.cause == Cause::Retriable => failure,
+            reached => return reached,
+        };
         for address in &self.settings.bootstrap {
             match Connection::open(address, None, &self.settings).await {
                 Err(failure) if failure.cause == Cause::Retriable => last = failure,
@@ -92,6 +93,11 @@ impl Cluster {
             Some(broker) => self.connection(broker).await,
             None => self.any().await,
         }
+    }
+
+    /// How old metadata may become before it is asked for anew.
+    pub(crate) fn metadata_max_age(&self) -> Duration {
+        self.settings.metadata_max_age
     }
 
     /// The brokers as last told.
@@ -190,6 +196,27 @@ impl Cluster {
     }
 }
 
+/// The first that can be reached: another is tried when one has failed, or has let us wait.
+async fn first_of(nodes: Vec<Arc<Node>>) -> Result<Connection, Failure> {
+    let mut last = Failure::new(Cause::Retriable, "the cluster has no brokers");
+    let (mut nodes, mut tried) = (nodes.into_iter(), JoinSet::new());
+    loop {
+        let patience = match nodes.next() {
+            Some(node) => {
+                tried.spawn(async move { node.shared().await });
+                HESITATION
+            }
+            None if tried.is_empty() => return Err(last),
+            None => Duration::MAX,
+        };
+        match tokio::time::timeout(patience, tried.join_next()).await {
+            Ok(Some(Ok(Err(failure)))) if failure.cause == Cause::Retriable => last = failure,
+            Ok(Some(Ok(reached))) => return reached,
+            Ok(Some(Err(_)) | None) | Err(_) => {}
+        }
+    }
+}
+
 /// Tries the bootstrap servers, over and over; `last` is what went wrong last.
 async fn find(settings: &Arc<Settings>, last: &mut Failure) -> Result<MetadataResponse, Failure> {
     let mut backoff = Backoff::new();
@@ -220,7 +247,7 @@ async fn metadata_of(connection: &Connection, topics: Vec<String>) -> Result<Met
 
 /// Asks anew whenever metadata is old, until nobody holds the cluster.
 async fn keep_fresh(cluster: Weak<Cluster>) {
-    while let Some(age) = cluster.upgrade().map(|cluster| cluster.settings.metadata_max_age) {
+    while let Some(age) = cluster.upgrade().map(|cluster| cluster.metadata_max_age()) {
         tokio::time::sleep(age).await;
         let Some(cluster) = cluster.upgrade() else { return };
         if let Err(failure) = cluster.refresh().await {

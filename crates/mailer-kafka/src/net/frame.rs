@@ -75,13 +75,18 @@ fn unencodable<R: Api>(version: i16, error: &impl fmt::Display) -> Failure {
 
 /// Reads an answer; byte fields are slices of `frame`.
 pub(super) fn decode<R: Api>(mut frame: Bytes, version: i16, peer: &str) -> Result<R::Response, Failure> {
-    let header = ResponseHeader::decode(&mut frame, <R::Response as HeaderVersion>::header_version(version));
-    header.and_then(|_| R::Response::decode(&mut frame, version)).map_err(|error| {
+    let wrong = |why: &dyn fmt::Display| {
         Failure::new(
             Cause::Retriable,
-            format!("{peer} answered {} (version {version}) with something else: {error}", R::NAME),
+            format!("{peer} answered {} (version {version}) with something else: {why}", R::NAME),
         )
-    })
+    };
+    ResponseHeader::decode(&mut frame, <R::Response as HeaderVersion>::header_version(version))
+        .map_err(|error| wrong(&error))?;
+    if !R::SHAPE.is_whole(version, &frame) {
+        return Err(wrong(&"it claims to hold more than came"));
+    }
+    R::Response::decode(&mut frame, version).map_err(|error| wrong(&error))
 }
 
 /// Reads the next frame, without its length. What was read beyond it stays in `buffer`.

@@ -1,12 +1,11 @@
 //! The way to each broker: its shared connection, and the pace of attempts to reach it.
 
-use super::backoff::Backoff;
+use super::backoff::Pace;
 use super::metadata::Broker;
 use super::{Connection, Settings};
 use crate::client::Failure;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::time::Instant;
 
 /// Every broker that was ever talked to.
 pub(super) struct Nodes {
@@ -39,15 +38,9 @@ pub(super) struct Node {
     pace: Mutex<Pace>,
 }
 
-struct Pace {
-    not_before: Instant,
-    backoff: Backoff,
-}
-
 impl Node {
     fn new(broker: Broker, settings: Arc<Settings>) -> Self {
-        let pace = Mutex::new(Pace { not_before: Instant::now(), backoff: Backoff::new() });
-        Self { broker, settings, shared: tokio::sync::Mutex::new(None), pace }
+        Self { broker, settings, shared: tokio::sync::Mutex::new(None), pace: Mutex::default() }
     }
 
     /// The shared connection, if it is there now.
@@ -68,8 +61,8 @@ impl Node {
 
     /// A new connection. After failures it is not tried at once.
     pub(super) async fn open(&self) -> Result<Connection, Failure> {
-        let not_before = self.pace().not_before;
-        tokio::time::sleep_until(not_before).await;
+        let due = self.pace().due();
+        tokio::time::sleep_until(due).await;
         let opened = Connection::open(&self.broker.address, Some(self.broker.id), &self.settings).await;
         self.note(opened.is_ok());
         opened
@@ -78,8 +71,8 @@ impl Node {
     fn note(&self, reached: bool) {
         let mut pace = self.pace();
         match reached {
-            true => pace.backoff.reset(),
-            false => pace.not_before = Instant::now() + pace.backoff.next(),
+            true => pace.worked(),
+            false => pace.failed(),
         }
     }
 

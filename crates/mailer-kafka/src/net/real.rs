@@ -60,7 +60,7 @@ async fn topics_offsets_groups_and_settings() {
     assert!(cluster.id.is_some() && !cluster.brokers.is_empty());
     let settings = client.topic_settings(&topic, &["retention.ms", "no.such.key"]).await.unwrap();
     assert_eq!((settings.len(), settings["retention.ms"].as_str()), (1, "7200000"));
-    let settings = client.broker_settings(cluster.brokers[0], &["transaction.max.timeout.ms"]).await.unwrap();
+    let settings = client.broker_settings(&["transaction.max.timeout.ms"]).await.unwrap();
     assert_eq!(settings["transaction.max.timeout.ms"], "900000");
 
     for at in [At::Earliest, At::HighWatermark, At::LastStable] {

@@ -79,11 +79,16 @@ impl View {
 
 /// The same answer for every batch of a request.
 pub(crate) fn produced(asked: &Asked, error_code: i16) -> Reply {
+    produced_and_quiet(asked, error_code, 0)
+}
+
+/// The same, and the wish to be left alone for so many milliseconds.
+pub(crate) fn produced_and_quiet(asked: &Asked, error_code: i16, throttle: i32) -> Reply {
     let request = ProduceRequest::decode(&mut asked.body.clone(), asked.version).unwrap();
     let topics = request.topic_data.into_iter().map(|topic| {
         let part = |index| PartitionProduceResponse::default().with_index(index).with_error_code(error_code);
         let parts = topic.partition_data.iter().map(|data| part(data.index)).collect();
         TopicProduceResponse::default().with_name(topic.name).with_partition_responses(parts)
     });
-    asked.reply(&ProduceResponse::default().with_responses(topics.collect()))
+    asked.reply(&ProduceResponse::default().with_responses(topics.collect()).with_throttle_time_ms(throttle))
 }

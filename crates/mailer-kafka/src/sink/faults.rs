@@ -6,13 +6,14 @@ use crate::connection::Connection;
 use crate::encode::Encoded;
 use crate::net::Address;
 use crate::net::stub::{Asked, Reply, Stub, offers};
-use crate::net::stubs::{View, produced};
+use crate::net::stubs::{View, produced, produced_and_quiet};
 use crate::record::OutRecord;
 use crate::runtime::Io;
 use kafka_protocol::messages::{ApiKey, InitProducerIdResponse, ProducerId};
 use mailer_core::{Flush, Result};
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// What a broker does with records.
 type Produce = fn(&Asked) -> Reply;
@@ -23,6 +24,16 @@ fn written(asked: &Asked) -> Reply {
 
 fn silent(_: &Asked) -> Reply {
     Reply::Silence
+}
+
+/// OUT_OF_ORDER_SEQUENCE_NUMBER: our numbers mean nothing to the broker.
+fn unknown(asked: &Asked) -> Reply {
+    produced(asked, 45)
+}
+
+/// Written, and then be quiet for an hour.
+fn throttled(asked: &Asked) -> Reply {
+    produced_and_quiet(asked, 0, 3_600_000)
 }
 
 fn broker(io: &Io, id: i32, view: &View, produce: Produce) -> Stub {
@@ -40,7 +51,7 @@ fn pump(io: &Arc<Io>, stub: &Stub, options: &[(&str, &str)]) -> Arc<Pump> {
     let mut connection = Connection::new(format!("{}:{}", stub.address.host, stub.address.port));
     options.iter().for_each(|(key, value)| connection.set(*key, *value));
     let settings = WriterSettings::of(&connection).unwrap();
-    let client = io.wait(async move { Client::connect(&connection).await }).unwrap();
+    let client = io.wait(async move { Client::connect(&connection).await.map(Arc::new) }).unwrap();
     Pump::start(io.clone(), client, "t".into(), &settings, (1 << 20, Waker::noop().clone()))
 }
 
@@ -56,6 +67,20 @@ fn put(pump: &Pump, partition: i32, records: usize) {
         Ok(Some(partition))
     };
     assert_eq!(pump.append(next, &mut Encoded::default(), 0).unwrap(), records);
+}
+
+/// Records of partition 1 reach this broker, one by one, long before any attempt to connect is given up.
+fn gets(io: &Arc<Io>, pump: &Pump, quick: &Stub) {
+    for records in 1..4 {
+        put(pump, 1, 1);
+        let quick = quick.clone();
+        let came = async move {
+            while quick.seen(ApiKey::Produce).len() < records {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        io.wait(async move { Ok(tokio::time::timeout(Duration::from_secs(5), came).await) }).unwrap().unwrap();
+    }
 }
 
 fn run(flush: Flush) -> Result<()> {
@@ -104,4 +129,46 @@ fn a_task_that_panics_leaves_nobody_waiting() {
     io.spawn(supervise(pump.clone(), "t".into(), async { panic!("on purpose") }));
     let error = run(flush).unwrap_err();
     assert!(error.message().contains("on purpose"), "{error}");
+}
+
+/// Once, a request that waited for its turn at one broker held back what was for all others, and what the worker had appended.
+#[test]
+fn a_broker_that_wants_quiet_holds_back_no_other() {
+    let (io, view) = (Io::shared().unwrap(), View::default());
+    let throttling = broker(&io, 7, &view, throttled);
+    let quick = broker(&io, 8, &view, written);
+    view.led_by(&[(0, 7), (1, 8)]);
+    let pump = pump(&io, &throttling, &[]);
+    put(&pump, 0, 1);
+    run(pump.flush().unwrap()).unwrap();
+    put(&pump, 0, 1);
+    gets(&io, &pump, &quick);
+    assert_eq!(throttling.seen(ApiKey::Produce).len(), 1);
+}
+
+/// The same for a broker that accepts connections and then says nothing.
+#[test]
+fn a_broker_that_does_not_let_us_in_holds_back_no_other() {
+    let (io, view) = (Io::shared().unwrap(), View::default());
+    let quick = broker(&io, 8, &view, written);
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    view.knows(5, Address { host: "127.0.0.1".into(), port: mute.local_addr().unwrap().port() });
+    view.led_by(&[(0, 5), (1, 8)]);
+    let pump = pump(&io, &quick, &[]);
+    put(&pump, 0, 1);
+    gets(&io, &pump, &quick);
+}
+
+/// A broker that refuses every identity was once asked for the next one as fast as it answered, for ever.
+#[test]
+fn identities_are_not_asked_for_without_a_pause() {
+    let (io, view) = (Io::shared().unwrap(), View::default());
+    let refusing = broker(&io, 7, &view, unknown);
+    view.led_by(&[(0, 7)]);
+    let pump = pump(&io, &refusing, &[("delivery.timeout.ms", "1500")]);
+    put(&pump, 0, 1);
+    let error = run(pump.flush().unwrap()).unwrap_err();
+    assert!(error.message().contains("delivery.timeout.ms"), "{error}");
+    let asked = refusing.seen(ApiKey::InitProducerId).len();
+    assert!((2..12).contains(&asked), "{asked} identities in a second and a half");
 }

@@ -264,6 +264,8 @@ impl Fetcher {
             served.extend(self.slots[part.slot].leave().map(|by| (part.slot, by)));
         }
         match answer {
+            // A broker that wants quiet says nothing else: the next request waits for that long.
+            Ok(response) if response.throttle_time_ms > 0 && response.responses.is_empty() => {}
             Ok(response) => {
                 for (slot, data) in plan.sort(response) {
                     if let Some(by) = served.remove(&slot) {

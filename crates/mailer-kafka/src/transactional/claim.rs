@@ -2,7 +2,7 @@
 
 use super::marker;
 use super::recorded::Recorded;
-use crate::client::{Cause, Client, Cluster, Failure, TopicId, Transactions, WriterSettings};
+use crate::client::{Cause, Client, Failure, TopicId, Transactions, WriterSettings};
 use crate::connection::Connection;
 use mailer_core::{Error, Result};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Claim {
         let known = self.recorded.marker_topic_id != TopicId::default();
         let marker = marker::ensure(&client, &cluster, &self.recorded.marker_topic, known).await?;
         check_marker_topic(&self.recorded, marker.id)?;
-        check_timeout(&client, &cluster, self.timeout).await?;
+        check_timeout(&client, self.timeout).await?;
         let transactions = self.fence(&client).await?;
         tracing::info!(
             transactional_id = self.recorded.transactional_id,
@@ -104,9 +104,8 @@ fn check_marker_topic(recorded: &Recorded, found: TopicId) -> Result<()> {
     )))
 }
 
-async fn check_timeout(client: &Client, cluster: &Cluster, timeout: Duration) -> Result<()> {
-    let Some(broker) = cluster.brokers.first() else { return Ok(()) };
-    let limit = match client.broker_settings(*broker, &[MAX_TIMEOUT]).await {
+async fn check_timeout(client: &Client, timeout: Duration) -> Result<()> {
+    let limit = match client.broker_settings(&[MAX_TIMEOUT]).await {
         Ok(settings) => settings.get(MAX_TIMEOUT).and_then(|text| text.parse().ok()).map(Duration::from_millis),
         // The coordinator has the last word.
         Err(failure) if matches!(failure.cause, Cause::Denied | Cause::Unsupported) => None,

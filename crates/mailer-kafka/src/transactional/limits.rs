@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// How often limits are read again.
+/// How often limits are read again, where `metadata.max.age.ms` does not ask for more.
 const REFRESH: Duration = Duration::from_secs(60);
 
 const MAX_BYTES: &str = "max.message.bytes";
@@ -105,7 +105,7 @@ pub(crate) struct WatchedLimits(Mutex<Limits>);
 
 impl WatchedLimits {
     /// Reads them; a topic that is not there is an error. Must run on the connector's runtime.
-    pub(crate) async fn read(client: Client, topic: String) -> Result<Arc<Self>> {
+    pub(crate) async fn read(client: Arc<Client>, topic: String) -> Result<Arc<Self>> {
         let found =
             look(&client, &topic).await.map_err(|f| f.into_error(format!("reading Kafka topic \"{topic}\"")))?;
         let limits = found.ok_or_else(|| topics::missing(client.bootstrap(), &topic))?;
@@ -119,9 +119,9 @@ impl WatchedLimits {
     }
 }
 
-async fn refresh(watched: Weak<WatchedLimits>, client: Client, topic: String) {
+async fn refresh(watched: Weak<WatchedLimits>, client: Arc<Client>, topic: String) {
     loop {
-        tokio::time::sleep(REFRESH).await;
+        tokio::time::sleep(REFRESH.min(client.net().metadata_max_age())).await;
         let found = look(&client, &topic).await;
         let Some(watched) = watched.upgrade() else { return };
         match found {

@@ -1,7 +1,8 @@
 //! A Kafka cluster as tests see it: topics are made and records written by a client that is not the code under test's.
 
 use krafka::admin::{
-    CreatePartitionsOptions, CreateTopicsOptions, DeleteRecordsOptions, DeleteTopicsOptions, NewTopic,
+    AlterClientQuotasOptions, ClientQuotaAlteration, ClientQuotaEntity, CreatePartitionsOptions, CreateTopicsOptions,
+    DeleteRecordsOptions, DeleteTopicsOptions, NewTopic,
 };
 use krafka::consumer::TopicPartition;
 use krafka::testing::FakeBroker;
@@ -22,13 +23,20 @@ pub struct Cluster {
     pub bootstrap: String,
     pub kafka: Kafka,
     pub fake: Option<FakeBroker>,
+    /// Of every topic that is made.
+    pub replicas: i16,
 }
 
 impl Cluster {
     pub fn fake() -> Self {
         let fake = runtime().block_on(FakeBroker::start()).unwrap();
         let bootstrap = fake.bootstrap_servers();
-        Self { kafka: connect(&bootstrap), bootstrap, fake: Some(fake) }
+        Self { fake: Some(fake), ..Self::at(&bootstrap) }
+    }
+
+    /// Brokers that somebody else started.
+    pub fn at(bootstrap: &str) -> Self {
+        Self { kafka: connect(bootstrap), bootstrap: bootstrap.to_owned(), fake: None, replicas: 1 }
     }
 
     pub fn fake_with_transactions(version: i16) -> Self {
@@ -43,7 +51,7 @@ impl Cluster {
             println!("skipped: MAILER_KAFKA=host:port names no broker (`cargo xtask kafka up` starts one)");
             return None;
         };
-        Some(Self { kafka: connect(&bootstrap), bootstrap, fake: None })
+        Some(Self::at(&bootstrap))
     }
 
     pub fn broker(&self) -> &FakeBroker {
@@ -63,14 +71,45 @@ impl Cluster {
     }
 
     pub fn topic_with(&self, name: &str, partitions: i32, configs: &[(&str, &str)]) -> String {
-        let mut topic = NewTopic::new(name, partitions, 1).unwrap();
+        let mut topic = NewTopic::new(name, partitions, self.replicas).unwrap();
         for (key, value) in configs {
             topic = topic.with_config(*key, *value);
         }
-        let created = runtime().block_on(self.kafka.admin().create_topics([topic], CreateTopicsOptions::default()));
-        created.unwrap().remove(name).unwrap().unwrap();
+        self.create(topic);
         self.appeared(name, partitions);
         name.to_owned()
+    }
+
+    /// A topic of one partition on these brokers; the first leads.
+    pub fn topic_on(&self, what: &str, brokers: &[i32]) -> String {
+        let name = self.unique(what);
+        self.create(NewTopic::with_replica_assignment(&name, [(0, brokers.to_vec())].into()).unwrap());
+        self.appeared(&name, 1);
+        name
+    }
+
+    /// Records of tests are old: half a minute after its start, a broker would delete them.
+    fn create(&self, topic: NewTopic) {
+        let (name, topic) = (topic.name.clone(), topic.with_config("retention.ms", "-1"));
+        let created = runtime().block_on(self.kafka.admin().create_topics([topic], CreateTopicsOptions::default()));
+        created.unwrap().remove(&name).unwrap().unwrap();
+    }
+
+    /// Whether every replica of a topic has what its leader has.
+    pub fn is_in_sync(&self, name: &str) -> bool {
+        let described = runtime().block_on(self.kafka.admin().describe_topics([name], Default::default()));
+        let partitions = described.ok().and_then(|mut topics| topics.remove(name)?.ok()).map(|topic| topic.partitions);
+        partitions.is_some_and(|all| all.iter().all(|partition| partition.isr.len() == partition.replicas.len()))
+    }
+
+    /// Bounds the bytes per second of a client id, in both directions.
+    pub fn limit_rate(&self, client_id: &str, bytes: f64) {
+        let entity: ClientQuotaEntity = [("client-id", Some(client_id))].into_iter().collect();
+        let quotas = ["producer_byte_rate", "consumer_byte_rate"].map(|quota| (quota.to_owned(), Some(bytes)));
+        let alteration = ClientQuotaAlteration::new(entity, quotas.into());
+        let altered = self.kafka.admin();
+        let altered = altered.alter_client_quotas(vec![alteration], AlterClientQuotasOptions::default());
+        runtime().block_on(altered).unwrap().into_values().for_each(|result| result.unwrap());
     }
 
     fn appeared(&self, name: &str, partitions: i32) {

@@ -1,8 +1,8 @@
 //! Scenarios of the transactional sink, for any cluster.
 
 use super::Cluster;
-use super::host::{MemoryBlobs, context};
-use super::sinks::batch;
+use super::host::{MemoryBlobs, context, until};
+use super::sinks::{batch, with_all_codecs};
 use super::sources::{committed, read_all, start};
 use mailer_core::{
     CheckpointId, ErrorKind, ExactlyOnceSink, Marker, Nonce, OwnerEpoch, PublishedId, Publisher, Result, Segment,
@@ -50,6 +50,23 @@ impl Job {
     pub fn publish(&mut self, id: u64, segments: &[Segment]) -> Result<()> {
         let marker = self.marker(id);
         self.publisher.publish(&marker, segments, self.blobs.as_ref())
+    }
+
+    /// Publishes as the engine does: when the outcome is unknown, the target is claimed anew and its marker decides.
+    pub fn publish_at_last(&mut self, id: u64, segments: &[Segment]) {
+        let mut outcome = self.publish(id, segments);
+        until("the checkpoint is published", || {
+            let Err(error) = &outcome else { return true };
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+            outcome =
+                self.publisher.open().and_then(|()| self.publisher.last_published()).and_then(|shown| {
+                    match shown.map(|marker| marker.published.checkpoint.0) == Some(id) {
+                        true => Ok(()),
+                        false => self.publish(id, segments),
+                    }
+                });
+            outcome.is_ok()
+        });
     }
 
     /// The checkpoint the target shows.
@@ -340,6 +357,12 @@ fn publish<T: Send + 'static, E: Encode<T>>(
     let mut job = Job::open::<T, _>(&cluster.unique("job"), 1, sink);
     let segments = stage(&mut job.stager("sink", sink).unwrap(), items);
     job.publish(1, &segments).unwrap();
+}
+
+pub fn all_codecs_are_published(cluster: &Cluster) {
+    with_all_codecs(cluster, |codec, topic, items| {
+        publish(cluster, &new_sink(cluster, topic).bytes().option("compression.type", codec), items);
+    });
 }
 
 fn new_sink(cluster: &Cluster, topic: &str) -> TransactionalKafkaSink {

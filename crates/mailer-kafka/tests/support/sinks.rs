@@ -6,6 +6,7 @@ use super::sources::read_all;
 use mailer_core::{Batch, ErrorKind, Flush, Record, Result, Sink, SinkFactory, Timestamp};
 use mailer_kafka::KafkaSink;
 use std::sync::Arc;
+use xtask::kafka::Tools;
 
 pub fn batch<T>(items: impl IntoIterator<Item = T>) -> Batch<T> {
     items.into_iter().map(|item| Record::new(Timestamp(1_000), item)).collect()
@@ -88,4 +89,27 @@ pub fn batches_fit_the_topic(cluster: &Cluster) {
     write_all(&mut sink, &bell, batch(numbers())).unwrap();
     flush::<String, _>(&mut sink).unwrap();
     assert_eq!(read_all(cluster, &topic), numbers().collect::<Vec<_>>());
+}
+
+/// Items of a topic, for each value of `compression.type`; then Kafka's own consumer reads what `write` made of them.
+pub fn with_all_codecs(cluster: &Cluster, mut write: impl FnMut(&'static str, &str, Vec<String>)) {
+    let items = |codec: &str| (0..500).map(|n| format!("{codec} {n}")).collect::<Vec<_>>();
+    let topics = ["none", "gzip", "snappy", "lz4", "zstd"].map(|codec| (codec, cluster.topic(codec, 1)));
+    topics.iter().for_each(|(codec, topic)| write(codec, topic, items(codec)));
+    let names = topics.each_ref().map(|(_, topic)| topic.as_str());
+    let read = Tools::new().unwrap().read_topics(&cluster.bootstrap, &names).unwrap();
+    for (codec, topic) in &topics {
+        let values: Vec<_> = read[topic].iter().map(|record| record.value_text()).collect();
+        assert_eq!(values, items(codec));
+    }
+}
+
+pub fn all_codecs_are_written(cluster: &Cluster) {
+    with_all_codecs(cluster, |codec, topic, items| {
+        let factory = KafkaSink::new(&cluster.bootstrap, topic).bytes().option("compression.type", codec);
+        let (context, bell) = context("sink", 0);
+        let mut sink = factory.build(&context).unwrap();
+        write_all(&mut sink, &bell, batch(items)).unwrap();
+        flush::<String, _>(&mut sink).unwrap();
+    });
 }

@@ -27,6 +27,11 @@ pub trait WindowFunction<K, V>: Clone + Send + 'static {
     fn merge(&mut self, state: &mut Self::State, later: Self::State);
     /// The results.
     fn results(&mut self, key: &K, window: TimeWindow, state: Self::State) -> Self::Results;
+
+    /// What cannot work, and what to change: the plan reports it. Nothing when not said.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// See [`Windows::reduce`](crate::Windows::reduce).

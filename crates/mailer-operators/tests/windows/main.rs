@@ -7,6 +7,7 @@ mod late;
 mod model;
 mod properties;
 mod restores;
+mod top_n;
 mod vectors;
 
 use mailer_core::TimeWindow;

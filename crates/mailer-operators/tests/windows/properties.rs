@@ -4,7 +4,7 @@ use crate::model::{Kind, Model, Output, Rules, Step};
 use crate::{Pair, by_key, late_tag, ms};
 use mailer_core::{Keyed, TimeWindow};
 use mailer_operators::harness::{Harness, Input, check_script};
-use mailer_operators::{Assigner, Emit, Operator, Session, Sliding, Tumbling, Windowed, Windows};
+use mailer_operators::{Assigner, Emit, Map, Operator, Session, Sliding, Then, Tumbling, Windowed, Windows};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -108,6 +108,21 @@ fn summed((timestamp, result): &Output) -> (i64, Windowed<String, (u32, u32)>) {
     (*timestamp, Windowed { key, window, value, firing, revision })
 }
 
+/// The two greatest values.
+fn greatest<W: Assigner>(assigner: W, rules: Rules) -> impl Operator<Pair, Out = Windowed<String, Vec<u32>>> {
+    let windows = settings(assigner, rules).top_n("w", 2, |a: &Pair, b: &Pair| b.1.cmp(&a.1));
+    let values = |Windowed { key, window, value, firing, revision }: Windowed<String, Vec<Pair>>| {
+        let value = value.into_iter().map(|pair| pair.1).collect();
+        Windowed { key, window, value, firing, revision }
+    };
+    by_key(Then(windows, Map::new(values)))
+}
+
+fn ranked((timestamp, result): &Output) -> Output {
+    let value = result.value.iter().rev().take(2).copied().collect();
+    (*timestamp, Windowed { value, ..result.clone() })
+}
+
 fn judge<W: Assigner>(assigner: W, rules: Rules, script: &[Step]) -> Result<(), TestCaseError> {
     let mut model = Model::new(rules);
     script.iter().for_each(|step| model.step(step));
@@ -115,6 +130,8 @@ fn judge<W: Assigner>(assigner: W, rules: Rules, script: &[Step]) -> Result<(), 
     prop_assert_eq!(&outputs(out), &model.out);
     prop_assert_eq!(late, model.late);
     prop_assert_eq!(entries, 0, "everything is freed");
+    let (out, ..) = run(greatest(assigner.clone(), rules), script);
+    prop_assert_eq!(outputs(out), model.out.iter().map(ranked).collect::<Vec<_>>());
     let (out, ..) = run(sums(assigner, rules), script);
     prop_assert_eq!(outputs(out), model.out.iter().map(summed).collect::<Vec<_>>());
     Ok(())
@@ -132,7 +149,10 @@ fn judge_schedules<W: Assigner>(assigner: W, rules: Rules, script: &[Step]) -> R
     };
     let inputs: Vec<_> = script.iter().filter_map(input).collect();
     let sums: Vec<_> = model.out.iter().map(summed).collect();
-    check_script(self::sums(assigner, rules), &inputs, &sums).map_err(|error| TestCaseError::fail(error.to_string()))
+    let ranked: Vec<_> = model.out.iter().map(ranked).collect();
+    check_script(greatest(assigner.clone(), rules), &inputs, &ranked)
+        .and_then(|()| check_script(self::sums(assigner, rules), &inputs, &sums))
+        .map_err(|error| TestCaseError::fail(error.to_string()))
 }
 
 fn each<R>(rules: Rules, script: &[Step], judge: R) -> Result<(), TestCaseError>

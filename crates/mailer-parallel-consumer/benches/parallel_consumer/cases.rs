@@ -1,8 +1,8 @@
 //! The cases: a line of the table each.
 
-use crate::Size;
 use crate::report::Report;
 use crate::source::Prepared;
+use crate::{Size, kafka};
 use mailer_parallel_consumer::testing::Broker;
 use mailer_parallel_consumer::{
     Buffer, Commit, Context, Control, LogDeadLetters, ParallelConsumer, Partition, Record, Source, handler_with,
@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 type Case = fn(&Runtime, Size, &mut Report);
 
-pub(crate) const ALL: [(&str, Case); 8] = [
+pub(crate) const ALL: [(&str, Case); 10] = [
     ("unique", unique_keys),
     ("hundred", hundred_milliseconds),
     ("ten", ten_milliseconds),
@@ -27,6 +27,8 @@ pub(crate) const ALL: [(&str, Case); 8] = [
     ("revoke", revoke_beside_busy),
     ("commit", slow_commits),
     ("zipf", zipf),
+    ("kafka-throughput", kafka::throughput),
+    ("kafka-latency", kafka::latency),
 ];
 
 /// Counts handled records, and tells when all are done.
@@ -49,7 +51,7 @@ impl Count {
     }
 }
 
-fn by_size(size: Size, test: u64, quick: u64, full: u64) -> u64 {
+pub(crate) fn by_size(size: Size, test: u64, quick: u64, full: u64) -> u64 {
     match size {
         Size::Test => test,
         Size::Quick => quick,

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::time::{Instant, timeout};
 
-/// Runs a job. Never panics, so no key is ever lost.
-pub(super) async fn attempt<W: Work>(shared: Arc<Shared<W>>, order: Order) -> Done {
+/// Runs a job that began at `begin`, or begins with the first poll. Never panics, so no key is ever lost.
+pub(super) async fn attempt<W: Work>(shared: Arc<Shared<W>>, order: Order, begin: Option<Instant>) -> Done {
     let Order { job, cancel } = order;
     let Job { dead_letter, refs, records, queue, attempt, first_seen } = job;
-    let begin = Instant::now();
+    let begin = begin.unwrap_or_else(Instant::now);
     let is_dead_letter = dead_letter.is_some();
     let (outcome, traits) = match dead_letter {
         Some(failure) => (put(&shared, records, failure).await, Traits::NONE),

@@ -113,39 +113,46 @@ async fn execute<W: Work>(executor: usize, shared: Arc<Shared<W>>, mut inbox: mp
     let mut spare = None;
     while let Some(chunk) = inbox.recv().await {
         while tasks.try_join_next().is_some() {} // their answers have been sent
-        let done = start(&shared, chunk, &mut tasks, &mut spare, |order| attempt(Arc::clone(&shared), order));
+        let run = |order, begin| attempt(Arc::clone(&shared), order, begin);
+        let done = start(&shared, chunk, &mut tasks, &mut spare, run);
         shared.answer(Answer::Chunk { executor, done });
     }
 }
 
-/// Starts jobs; returns the answers of those that did not have to wait. `spare` is a box that is used again.
+/// Starts jobs; returns the answers of those that did not have to wait. `spare` is a box that is used again. An attempt
+/// that is polled here begins when the one before it ended: asking for the time costs as much as a quick handler.
 fn start<W: Work, F: Future<Output = Done> + Send + 'static>(
     shared: &Arc<Shared<W>>,
     orders: Vec<Order>,
     tasks: &mut JoinSet<()>,
     spare: &mut Option<Pin<Box<F>>>,
-    attempt: impl Fn(Order) -> F,
+    attempt: impl Fn(Order, Option<Instant>) -> F,
 ) -> Vec<Done> {
     let mut answers = Vec::new();
     let mut is_trusted = shared.pace.is_trusted();
+    let mut begin = Instant::now();
     for order in orders {
+        let was_polled = is_trusted;
+        let started = was_polled.then_some(begin);
         let mut future = match spare.take() {
-            None => Box::pin(attempt(order)),
+            None => Box::pin(attempt(order, started)),
             Some(mut used) => {
-                used.set(attempt(order));
+                used.set(attempt(order, started));
                 used
             }
         };
-        let was_polled = is_trusted;
         if was_polled {
-            let begin = Instant::now();
             if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                is_trusted = shared.pace.polled(Duration::from_nanos(done.took));
+                let took = Duration::from_nanos(done.took);
+                is_trusted = shared.pace.polled(took);
+                begin += took;
                 answers.push(done);
                 *spare = Some(future);
                 continue;
             }
-            is_trusted = shared.pace.polled(begin.elapsed());
+            let now = Instant::now();
+            is_trusted = shared.pace.polled(now - begin);
+            begin = now;
         }
         // A future that was polled already is polled again at once, and then knows whom to wake.
         tasks.spawn(finish(Arc::clone(shared), future, was_polled));

@@ -9,15 +9,18 @@ use crate::beside::{Beside, Job};
 use crate::executor::{Chance, Ended, Executor};
 use crate::report::Report;
 use crate::shared::{JobShared, lock};
-use crate::task::Progress;
+use crate::task::{Progress, Task};
 use mailer_core::{Clock, Error, ManualClock, Result};
 use mailer_operators::{BoxFuture, Spawner, sleep_by};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// Steps in a row that achieve nothing before the run is called stuck.
 const STUCK: u64 = 200_000;
+/// Rounds after which a pipeline is called restless.
+const ROUNDS: u32 = 100_000;
 /// How far the clock moves when it is its turn.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -92,6 +95,36 @@ impl Futures {
     }
 }
 
+impl Futures {
+    /// Polls each once; whether one of them is done or asks to be polled again.
+    fn poll_all(&self) -> bool {
+        let mut moved = false;
+        let all = std::mem::take(&mut *lock(&self.waiting));
+        for mut future in all {
+            let woken = Arc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            match future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                true => moved = true,
+                false => {
+                    moved |= woken.0.load(SeqCst);
+                    lock(&self.waiting).push(future);
+                }
+            }
+        }
+        moved
+    }
+}
+
+/// Whether a future has woken itself.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 impl Spawner for Futures {
     fn spawn(&self, future: BoxFuture<()>) {
         lock(&self.waiting).push(future);
@@ -99,6 +132,24 @@ impl Spawner for Futures {
 
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
         sleep_by(self.clock.clone(), duration)
+    }
+}
+
+/// A run that is stepped by hand.
+pub(crate) struct Turns {
+    tasks: Vec<Box<dyn Task>>,
+    executor: Executor,
+    pub(crate) shared: Arc<JobShared>,
+}
+
+impl Turns {
+    pub(crate) fn new(tasks: Vec<Placed>, executor: Executor, shared: Arc<JobShared>) -> Self {
+        Self { tasks: tasks.into_iter().map(|placed| placed.task).collect(), executor, shared }
+    }
+
+    /// The tasks that have not finished.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.tasks.iter().map(|task| task.name().to_owned()).collect()
     }
 }
 
@@ -145,6 +196,63 @@ impl SeededDriver {
         self.steps += 1;
         self.digest = self.digest.rotate_left(5).wrapping_mul(0x9e37_79b9).wrapping_add(choice);
         self.crash_after.is_some_and(|limit| self.steps >= limit)
+    }
+
+    pub(crate) fn manual_clock(&self) -> &ManualClock {
+        &self.clock
+    }
+
+    /// Drops whatever waits beside the workers: the run it belongs to is over.
+    pub(crate) fn forget(&self) {
+        self.queue.clear();
+    }
+
+    /// Steps everything, each round beginning somewhere else, until nothing moves; the clock stands still. `Some` when the
+    /// run is over.
+    pub(crate) fn settle(&mut self, turns: &mut Turns) -> Result<Option<Ended>> {
+        let mut quiet = 0;
+        for _ in 0..ROUNDS {
+            let first = self.below(turns.tasks.len() as u64 + 2) as usize;
+            let mut moved = false;
+            for i in 0..turns.tasks.len() + 2 {
+                let actors = turns.tasks.len() + 2;
+                moved |= match ((first + i) % actors).checked_sub(turns.tasks.len()) {
+                    None => step_one(&mut turns.tasks, (first + i) % actors, &turns.shared),
+                    Some(0) => self.run_waiting(),
+                    Some(_) => match turns.executor.step(Duration::ZERO) {
+                        Some(outcome) => return outcome.map(Some),
+                        None => false,
+                    },
+                };
+            }
+            // What the coordinator does shows one round later.
+            quiet = if moved { 0 } else { quiet + 1 };
+            if quiet == 2 {
+                return Ok(None);
+            }
+        }
+        Err(Error::refused(format!(
+            "the pipeline still works after {ROUNDS} rounds; a source that never rests needs a driver with threads: give \
+             this one a `TestInput`, or a source that ends"
+        )))
+    }
+
+    /// Runs every waiting job, in any order, and polls every future once; `false` when nothing came of it.
+    fn run_waiting(&self) -> bool {
+        let mut moved = false;
+        loop {
+            let job = {
+                let mut jobs = lock(&self.queue.jobs);
+                if jobs.is_empty() {
+                    break;
+                }
+                let at = lock(&self.seed).below(jobs.len() as u64) as usize;
+                jobs.remove(at)
+            };
+            job();
+            moved = true;
+        }
+        self.queue.futures.poll_all() || moved
     }
 
     /// Runs one waiting job or polls one future, any of them; `false` when nothing came of it.
@@ -221,7 +329,7 @@ impl Driver for SeededDriver {
     }
 }
 
-fn step_one(tasks: &mut Vec<Box<dyn crate::task::Task>>, at: usize, shared: &JobShared) -> bool {
+fn step_one(tasks: &mut Vec<Box<dyn Task>>, at: usize, shared: &JobShared) -> bool {
     match step(tasks[at].as_mut()) {
         Ok(Progress::Worked) => true,
         Ok(Progress::Waiting | Progress::Blocked) => false,

@@ -31,6 +31,26 @@ struct Inner {
     finished: bool,
 }
 
+impl Inner {
+    fn request(&mut self, kind: Kind) -> Result<Ticket> {
+        let Some(run) = &self.run else {
+            return Err(Error::unavailable("the job has ended"));
+        };
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let _run_has_ended = run.reports.send(Report::Trigger { kind, ticket });
+        self.answers.insert(ticket, None);
+        Ok(ticket)
+    }
+
+    fn take_answer(&mut self, ticket: Ticket) -> Option<Result<CheckpointId>> {
+        match self.answers.get(&ticket) {
+            Some(Some(_)) => self.answers.remove(&ticket).flatten(),
+            _ => None,
+        }
+    }
+}
+
 /// The run that listens now.
 struct Run {
     reports: mpsc::Sender<Report>,
@@ -104,21 +124,22 @@ impl JobControl {
         let between_runs = |inner: &mut Inner| inner.run.is_none() && !inner.finished;
         let inner = lock(&self.inner);
         let mut inner = self.changed.wait_while(inner, between_runs).unwrap_or_else(|poisoned| poisoned.into_inner());
-        let ticket = inner.next_ticket;
-        inner.next_ticket += 1;
-        let Some(run) = &inner.run else {
-            return Err(Error::unavailable("the job has ended"));
-        };
-        let _run_has_ended = run.reports.send(Report::Trigger { kind, ticket });
-        inner.answers.insert(ticket, None);
+        let ticket = inner.request(kind)?;
         loop {
-            if let Some(Some(_)) = inner.answers.get(&ticket)
-                && let Some(Some(answer)) = inner.answers.remove(&ticket)
-            {
+            if let Some(answer) = inner.take_answer(ticket) {
                 return answer;
             }
             inner = self.changed.wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
+    }
+
+    /// Asks for a checkpoint; [`JobControl::take_answer`] says what came of it.
+    pub(crate) fn request(&self, kind: Kind) -> Result<Ticket> {
+        lock(&self.inner).request(kind)
+    }
+
+    pub(crate) fn take_answer(&self, ticket: Ticket) -> Option<Result<CheckpointId>> {
+        lock(&self.inner).take_answer(ticket)
     }
 
     pub(crate) fn stop(&self, report: Report) {

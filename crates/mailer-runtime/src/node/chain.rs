@@ -12,6 +12,10 @@ pub(crate) struct ChainNode<In, Out> {
     next: Box<dyn Node<Out>>,
     /// How far event time has moved behind the chain.
     passed: Watermark,
+    /// The chain holds elements that will still come out.
+    waits: bool,
+    /// The input has become idle, and nobody was told yet: what the chain holds comes first.
+    idle_held: bool,
 }
 
 impl<In, Out> ChainNode<In, Out> {
@@ -23,7 +27,8 @@ impl<In, Out> ChainNode<In, Out> {
     ) -> Self {
         let mut sides = SideOutputs::default();
         readers.iter().for_each(|reader| reader.subscribe(&mut sides));
-        Self { chain, out: Batch::new(), sides, readers, next, passed: Watermark::NONE }
+        let (passed, waits, idle_held) = (Watermark::NONE, false, false);
+        Self { chain, out: Batch::new(), sides, readers, next, passed, waits, idle_held }
     }
 
     fn forward(&mut self, cx: &mut TaskContext) -> Result<()> {
@@ -66,6 +71,7 @@ fn lend<'a>(cx: &'a mut TaskContext, sides: &'a mut SideOutputs) -> ChainContext
 
 impl<In: Send, Out: Send> Node<In> for ChainNode<In, Out> {
     fn push(&mut self, batch: &mut Batch<In>, cx: &mut TaskContext) -> Result<()> {
+        self.idle_held = false;
         self.chain.process(batch, &mut self.out, lend(cx, &mut self.sides))?;
         self.forward(cx)
     }
@@ -81,6 +87,10 @@ impl<In: Send, Out: Send> Node<In> for ChainNode<In, Out> {
             // The records of the poll come first, and each node holds one element back at most.
             self.pass(watermark, cx)?;
         }
+        self.waits = polled.waits;
+        if self.idle_held && !self.waits {
+            self.idle(cx)?;
+        }
         Ok(self.flush_next(cx)? && polled.takes_more)
     }
 
@@ -90,12 +100,17 @@ impl<In: Send, Out: Send> Node<In> for ChainNode<In, Out> {
     }
 
     fn watermark(&mut self, watermark: Watermark, cx: &mut TaskContext) -> Result<()> {
+        self.idle_held = false;
         let passed = self.chain.watermark(watermark, &mut self.out, lend(cx, &mut self.sides))?;
         self.forward(cx)?;
         self.pass(passed, cx)
     }
 
     fn idle(&mut self, cx: &mut TaskContext) -> Result<()> {
+        self.idle_held = self.waits;
+        if self.idle_held {
+            return Ok(());
+        }
         self.each(cx, |node, cx| node.idle(cx))?;
         self.next.idle(cx)
     }

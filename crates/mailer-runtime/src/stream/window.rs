@@ -4,9 +4,10 @@ use super::{Connected, KeyedChain, KeyedStream, Stream};
 use mailer_core::{Either, Key, Keyed, TimeWindow};
 use mailer_operators::{
     AggregateWindow, Assigner, CogroupWindow, CountWindow, Emit, JoinWindow, ProcessWindow, ReduceWindow, SideTag,
-    WindowFunction, Windowing, Windows,
+    TopNWindow, WindowFunction, Windowing, Windows,
 };
 use serde::{Serialize, de::DeserializeOwned};
+use std::cmp::Ordering;
 use std::time::Duration;
 
 /// A keyed stream in windows: what is computed over them is still to be said. See [`Windows`], whose settings these are.
@@ -132,6 +133,34 @@ impl<K: Key, V: Send + 'static, W: Assigner> WindowedStream<K, V, W> {
         R: FnMut(&K, A) -> O + Clone + Send + 'static,
     {
         self.stream.apply(self.windows.aggregate(name, create, add, merge, result))
+    }
+
+    /// The `n` best values of each key and window. See [`Windows::top_n`].
+    ///
+    /// ```
+    /// use mailer_runtime::{Collect, Env, SliceSource, Tumbling, Watermarks};
+    /// use std::time::Duration;
+    /// let out = Collect::new();
+    /// let env = Env::new("leaders").workers(1);
+    /// // Game, time, points.
+    /// let scores = [("chess", 100, 3u32), ("chess", 200, 9), ("chess", 300, 7), ("go", 1_500, 4)];
+    /// env.source("scores", SliceSource::new(scores.map(|(game, time, points)| (game.to_owned(), time, points))))
+    ///     .watermarks(Watermarks::monotonic().timestamps(|score: &(String, i64, u32)| score.1))
+    ///     .key_by(|score| score.0.clone())
+    ///     .window(Tumbling::of(Duration::from_secs(1)))
+    ///     .top_n("highest", 2, |a, b| b.2.cmp(&a.2))
+    ///     .map(|best| (best.key, best.value.into_iter().map(|score| score.2).collect::<Vec<_>>()))
+    ///     .sink("out", out.clone());
+    /// env.execute()?;
+    /// assert_eq!(out.take(), [("chess".into(), vec![9, 7]), ("go".into(), vec![4])]);
+    /// # Ok::<(), mailer_runtime::Error>(())
+    /// ```
+    pub fn top_n<F>(self, name: &str, n: usize, compare: F) -> Chain<K, V, W, TopNWindow<F>>
+    where
+        V: Serialize + DeserializeOwned + Clone,
+        F: FnMut(&V, &V) -> Ordering + Clone + Send + 'static,
+    {
+        self.stream.apply(self.windows.top_n(name, n, compare))
     }
 
     /// See [`Windows::process`].

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// A silence needs so many looks at least before it is idleness.
 const LOOKS: u32 = 8;
 
+/// A task that is idle says so so often.
+const TELL_IDLE: Duration = Duration::from_secs(1);
+
 /// What a source task sends into its stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -30,7 +33,11 @@ pub(crate) struct EventTime<T> {
     splits: BTreeMap<SplitId, Split<T>>,
     /// What was last sent; it never goes back.
     sent: Watermark,
+    /// A split was taken over as a checkpoint knew it.
+    restored: bool,
     idle: bool,
+    /// When a task that is idle says so again.
+    next_idle: Duration,
     next_look: Duration,
     last_look: Option<Duration>,
 }
@@ -79,7 +86,9 @@ impl<T> EventTime<T> {
             pacing,
             splits: BTreeMap::new(),
             sent: Watermark::NONE,
+            restored: false,
             idle: false,
+            next_idle: Duration::ZERO,
             next_look: Duration::ZERO,
             last_look: None,
         }
@@ -104,7 +113,10 @@ impl<T> EventTime<T> {
             let saved: Saved = codec::decode(saved)?;
             new.clock.restore(&saved.clock)?;
             new.watermark = Watermark(saved.watermark);
-            self.sent = self.sent.max(Watermark(saved.sent));
+            // Splits may come from several tasks that had sent different marks: only the least is true of all.
+            let sent = Watermark(saved.sent);
+            self.sent = if self.restored { self.sent.min(sent) } else { sent };
+            self.restored = true;
         }
         self.splits.insert(split.clone(), new);
         Ok(())
@@ -152,15 +164,21 @@ impl<T> EventTime<T> {
         for (id, split) in &mut self.splits {
             split.look(state(id), passed, self.pacing.idle_after);
         }
-        self.mark()
+        self.mark(now)
     }
 
-    fn mark(&mut self) -> Option<Mark> {
+    /// Every split has come at least so far, whatever its records say.
+    pub(crate) fn promise(&mut self, now: Duration, watermark: Watermark) -> Option<Mark> {
+        for split in self.splits.values_mut() {
+            split.watermark = split.watermark.max(watermark);
+        }
+        self.mark(now)
+    }
+
+    fn mark(&mut self, now: Duration) -> Option<Mark> {
         let active = || self.splits.values().filter(|split| !split.idle && !split.ended);
         let Some(least) = active().map(|split| split.watermark).min() else {
-            // Nobody holds anything back: what the silent ones have promised, still counts.
-            let newly = !std::mem::replace(&mut self.idle, true);
-            return newly.then_some(Mark::Idle);
+            return self.idle(now);
         };
         let woke = std::mem::replace(&mut self.idle, false);
         if least > self.sent {
@@ -169,6 +187,19 @@ impl<T> EventTime<T> {
         }
         // After having been idle, the gates downstream must count this input again.
         (woke && self.sent > Watermark::NONE).then_some(Mark::Watermark(self.sent))
+    }
+
+    /// Nobody holds anything back; what the silent ones have promised still counts. Told again and again, see the input
+    /// gate. A task whose splits have all ended is not idle, it is about to end: idle, it would be overtaken by the end of
+    /// another while what it has sent is still on its way through windows and lookups.
+    fn idle(&mut self, now: Duration) -> Option<Mark> {
+        let over = !self.splits.is_empty() && self.splits.values().all(|split| split.ended);
+        let told = self.idle && now < self.next_idle;
+        if over || told {
+            return None;
+        }
+        (self.idle, self.next_idle) = (true, now + TELL_IDLE);
+        Some(Mark::Idle)
     }
 
     /// The least watermark of the splits that count, for alignment; the largest there is when none does.

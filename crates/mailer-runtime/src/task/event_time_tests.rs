@@ -101,8 +101,13 @@ fn all_idle_is_told_once_and_waking_up_is_told() {
     let (at, idle) = first_mark(&mut time, 2, caught_up).unwrap();
     assert_eq!((at, idle), (21, Mark::Idle));
     assert_eq!(first_mark(&mut time, 22, caught_up), None);
+    assert_eq!(
+        first_mark(&mut time, 900, caught_up),
+        Some((1_021, Mark::Idle)),
+        "every second, for gates that doubt it"
+    );
     read(&mut time, 0, 5);
-    assert_eq!(time.look(300 * MS, caught_up), mark(7), "told again: the gates had stopped counting this input");
+    assert_eq!(time.look(1_100 * MS, caught_up), mark(7), "told again: the gates had stopped counting this input");
 }
 
 #[test]
@@ -112,6 +117,7 @@ fn a_task_without_splits_and_a_split_that_has_ended_hold_nothing_back() {
     read(&mut time, 0, 9);
     let ended = |id: &SplitId| if id.index == 1 { SplitState::Ended } else { SplitState::Reading };
     assert_eq!(time.look(MS, ended), mark(9));
+    assert_eq!(time.look(2 * MS, |_| SplitState::Ended), None, "not idle: the end of the task follows");
 }
 
 #[test]
@@ -140,4 +146,36 @@ fn a_split_that_is_too_far_ahead_is_paused_until_the_others_follow() {
     assert_eq!(time.align(Watermark(Timestamp(80))).len(), 2, "a split of another task is behind both");
     assert_eq!(time.align(Watermark(Timestamp(85))), [Pause { split: split(1), paused: false }]);
     assert_eq!(time.align(Watermark(Timestamp(90))), [Pause { split: split(0), paused: false }]);
+}
+
+/// One task on another number of workers: the mark of the task that was ahead is no promise of the other's split.
+#[test]
+fn splits_of_two_tasks_go_on_from_the_lesser_mark() {
+    let saved_at = |index: u32, timestamp: i64| {
+        let mut time = with_splits(Watermarks::monotonic(), 0);
+        time.add(&split(index), &[]).unwrap();
+        read(&mut time, index, timestamp);
+        assert_eq!(time.look(MS, caught_up), mark(timestamp));
+        time.save(&split(index)).unwrap()
+    };
+    let (ahead, behind) = (saved_at(0, 100), saved_at(1, 50));
+    for order in [[0, 1], [1, 0]] {
+        let mut together = with_splits(Watermarks::monotonic(), 0);
+        for index in order {
+            together.add(&split(index), if index == 0 { &ahead } else { &behind }).unwrap();
+        }
+        assert_eq!(together.restored(), Some(Watermark(Timestamp(50))));
+        read(&mut together, 1, 80);
+        assert_eq!(together.look(MS, caught_up), mark(80));
+    }
+}
+
+#[test]
+fn a_promise_moves_every_split_and_never_back() {
+    let mut time = with_splits(Watermarks::monotonic(), 2);
+    read(&mut time, 0, 70);
+    assert_eq!(time.promise(MS, Watermark(Timestamp(40))), mark(40));
+    assert_eq!(time.promise(MS, Watermark(Timestamp(30))), None);
+    read(&mut time, 1, 60);
+    assert_eq!(time.look(MS, caught_up), mark(60));
 }

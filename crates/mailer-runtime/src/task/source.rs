@@ -62,6 +62,7 @@ pub(crate) struct SourceTask<S: Source> {
     mark: Option<Mark>,
     meter: Arc<SourceMeter>,
     next_status: Duration,
+    ends_when_caught_up: bool,
     ended: bool,
     /// The last checkpoint, once its barrier has passed.
     last: Option<CheckpointId>,
@@ -109,6 +110,7 @@ impl<S: Source> SourceTask<S> {
             mark: None,
             meter,
             next_status: Duration::ZERO,
+            ends_when_caught_up: false,
             ended: false,
             last: None,
             finished: false,
@@ -135,7 +137,9 @@ impl<S: Source> SourceTask<S> {
                 (_, Some(stored)) => StartAt::Position(codec::decode(&stored.position)?),
                 (_, None) => StartAt::Discovered,
             };
-            self.take(split, start, stored.map_or(&[], |stored| &stored.watermark))?;
+            let watermark = stored.map_or(&[][..], |stored| &stored.watermark);
+            let watermark = if self.core.shared.mutations.forget_watermarks { &[] } else { watermark };
+            self.take(split, start, watermark)?;
         }
         self.next_discovery = self.core.shared.clock.monotonic() + DISCOVERY;
         Ok(())
@@ -178,6 +182,17 @@ impl<S: Source> SourceTask<S> {
                 self.finished |= self.last == Some(id);
                 self.source.on_completed(id).map_err(|e| self.in_source(e))
             }
+            SourceCommand::Watermark(watermark) => {
+                self.mark = match &mut self.event_time {
+                    Some(time) => time.promise(self.core.shared.clock.monotonic(), watermark),
+                    None => Some(Mark::Watermark(watermark)),
+                };
+                Ok(())
+            }
+            SourceCommand::EndWhenCaughtUp => {
+                self.ends_when_caught_up = true;
+                Ok(())
+            }
         }
     }
 
@@ -216,6 +231,7 @@ impl<S: Source> SourceTask<S> {
         self.discover().map_err(|e| self.in_source(e))?;
         match self.source.poll(&mut self.batch).map_err(|e| self.in_source(e))? {
             Polled::Records { split, bytes } => self.on_records(split, bytes),
+            Polled::Nothing { caught_up: true } if self.ends_when_caught_up => self.on_end(),
             Polled::Nothing { caught_up } => self.on_nothing(caught_up),
             Polled::Ended => self.on_end(),
         }

@@ -4,6 +4,7 @@
 //! is read back as it is.
 
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -119,6 +120,24 @@ pub(super) fn parse(output: &[u8]) -> Result<Vec<ConsoleRecord>> {
     records.into_iter().map(parse_record).collect()
 }
 
+/// A consumer whose group was upset begins again where the group had committed last, and shows what it has shown. That is no
+/// copy in the log: a copy lies at an offset of its own.
+pub(super) fn each_once(records: Vec<ConsoleRecord>) -> Result<Vec<ConsoleRecord>> {
+    let mut seen: BTreeMap<(i32, i64), ConsoleRecord> = BTreeMap::new();
+    let mut once = Vec::with_capacity(records.len());
+    for record in records {
+        match seen.get(&(record.partition, record.offset)) {
+            None => {
+                seen.insert((record.partition, record.offset), record.clone());
+                once.push(record);
+            }
+            Some(shown) if *shown == record => {}
+            Some(shown) => bail!("the console consumer shows two records at one place: {shown:?} and {record:?}"),
+        }
+    }
+    Ok(once)
+}
+
 fn parse_record(record: &[u8]) -> Result<ConsoleRecord> {
     let fields: Vec<&[u8]> = record.split(|byte| *byte == FIELD as u8).collect();
     let [partition, offset, key, value] = fields[..] else {
@@ -145,6 +164,15 @@ mod tests {
         assert_eq!(records.len(), 2);
         assert_eq!((records[0].partition, records[0].offset, records[0].value_text().as_str()), (1, 0, "x\ty\nz"));
         assert_eq!((records[1].key.as_deref(), records[1].value.as_deref()), (None, Some(b"".as_slice())));
+    }
+
+    #[test]
+    fn what_is_shown_again_counts_once_and_a_copy_counts() {
+        let line = |offset: i64, value: &str| format!("Partition:0\x1fOffset:{offset}\x1fk\x1f{value}\x1e");
+        let read = |lines: [String; 3]| each_once(parse(lines.concat().as_bytes()).unwrap());
+        assert_eq!(read([line(0, "a"), line(1, "b"), line(0, "a")]).unwrap().len(), 2);
+        assert_eq!(read([line(0, "a"), line(1, "b"), line(2, "a")]).unwrap().len(), 3);
+        assert!(read([line(0, "a"), line(1, "b"), line(1, "c")]).is_err());
     }
 
     #[test]

@@ -104,9 +104,11 @@ pub(super) fn fell_short(topics: &[&str], ends: &[EndOffset], positions: &[Group
     topics.iter().filter(|topic| !read(topic)).map(|topic| (*topic).to_owned()).collect()
 }
 
-/// A heading, then `group  topic  partition  position  end  …`, with `-` for what is not known.
+/// A heading, then `group  topic  partition  position  end  …`, with `-` for what is not known. A group that nobody has joined
+/// has no positions: its reader was too slow.
 pub(super) fn group_positions(text: &str) -> Result<Vec<GroupPosition>> {
-    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let lines = text.lines().filter(|line| !line.contains("GroupIdNotFoundException"));
+    let lines = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
     lines.filter(|words| words.len() >= 5 && words[0] != "GROUP").map(|words| group_position(&words)).collect()
 }
 
@@ -123,6 +125,15 @@ fn group_position(words: &[&str]) -> Result<GroupPosition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On a machine that is busy a reader may end before it has joined its group.
+    #[test]
+    fn a_group_that_nobody_has_joined_has_no_positions() {
+        let text = "\nError: Executing consumer group command failed due to \
+                    org.apache.kafka.common.errors.GroupIdNotFoundException: Group xtask-reader-1 not found.\n";
+        assert!(group_positions(text).unwrap().is_empty());
+        assert!(group_positions("Error: Executing consumer group command failed").is_err());
+    }
 
     #[test]
     fn finalized_features_are_read() {

@@ -1,0 +1,64 @@
+//! The sources and sinks that workflows can name: what of the engine's and the connectors' own crates is offered, and
+//! under which keys.
+
+mod files;
+mod kafka;
+mod memory;
+
+use mailer_workflow::{Fields, Registry, Value, write_json};
+
+/// All of them.
+pub(crate) fn registry() -> Registry {
+    Registry::new()
+        .source(kafka::KafkaIn)
+        .source(files::FileIn)
+        .source(files::StdinIn)
+        .source(memory::GeneratorIn)
+        .sink(files::StdoutOut)
+        .sink(files::FileOut)
+        .sink(kafka::KafkaOut)
+        .sink(kafka::TransactionalOut)
+        .sink(memory::BlackholeOut)
+}
+
+/// A text of a section; the check has made sure that a required one is there.
+fn text(settings: Fields<'_>, key: &str) -> String {
+    settings.text(key).map(|text| text.value).unwrap_or_default()
+}
+
+/// A record as a line.
+fn encode(value: &Value, out: &mut Vec<u8>) -> mailer_core::Result<()> {
+    write_json(value, out);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::registry;
+    use mailer_workflow::{Family, Loader};
+
+    /// Every section can be written as its example says, and code reads only keys that it describes.
+    #[test]
+    fn the_examples_of_all_sections_are_good_workflows() {
+        let registry = registry();
+        let indented = |example: &str| example.trim_end().replace('\n', "\n    ");
+        for section in registry.schema().types(Family::Source) {
+            let workflow = format!(
+                "source:\n  type: {0}\n  {0}:\n    {1}\npipeline: []\nsink: {{type: blackhole}}\n",
+                section.name,
+                indented(section.example)
+            );
+            let loaded = Loader::new(&registry).load(&workflow, "test");
+            assert!(loaded.is_ok(), "{workflow}{loaded:?}");
+        }
+        for section in registry.schema().types(Family::Sink) {
+            let workflow = format!(
+                "source: {{type: generator}}\ncheckpoint: {{path: x}}\npipeline: []\nsink:\n  type: {0}\n  {0}:\n    {1}\n",
+                section.name,
+                indented(section.example)
+            );
+            let loaded = Loader::new(&registry).load(&workflow, "test");
+            assert!(loaded.is_ok(), "{workflow}{loaded:?}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Kafka: one source and two sinks, values as JSON.
+
+use super::text;
+use bytes::Bytes;
+use mailer_core::{Error, Record, Result};
+use mailer_kafka::{
+    Decode, KafkaRecord, KafkaSink, KafkaSource, OnError, OutRecord, RecordRef, Start, TransactionalKafkaSink,
+};
+use mailer_runtime::{Env, Stream};
+use mailer_workflow::{
+    Decoder, Fields, Identity, Key, Path, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word,
+    write_json,
+};
+use std::sync::{Mutex, PoisonError};
+
+const BROKERS: Key =
+    Key::required("brokers", Shape::Text, "Brokers to ask first: `host:port`, several separated by commas.");
+
+const START: &[Word] =
+    &[Word::new("earliest", "with all that the topic holds"), Word::new("latest", "with what comes from then on")];
+
+/// Formats of values.
+const FORMATS: &[Word] = &[Word::new("json", "one JSON value in each record")];
+
+const SOURCE: Section = Section {
+    name: "kafka",
+    summary: "Reads a topic of Kafka. Positions are kept in checkpoints; the event time of a record is Kafka's, unless \
+              `timestamp` names a field. Only committed records are read.",
+    keys: &[
+        BROKERS,
+        Key::required("topic", Shape::Text, "The topic."),
+        Key::optional("format", Shape::Word(FORMATS), "What the values are.").or("json"),
+        Key::optional("start", Shape::Word(START), "Where a job without a checkpoint begins.").or("earliest"),
+        Key::optional("untilEnd", Shape::Bool, "Whether the job ends when all is read that was there at its start.")
+            .or("false"),
+        Key::optional("groupOffsets", Shape::Text, "A consumer group to which progress is told, for lag monitors."),
+    ],
+    rules: &[],
+    example: "brokers: localhost:9092
+topic: orders
+format: json
+start: earliest
+untilEnd: true
+groupOffsets: order-totals
+",
+};
+
+pub(super) struct KafkaIn;
+
+impl SourceConnector for KafkaIn {
+    fn section(&self) -> &'static Section {
+        &SOURCE
+    }
+
+    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
+        let start = if text(settings, "start") == "latest" { Start::Latest } else { Start::Earliest };
+        let policy = if decoder.skips() { OnError::Skip } else { OnError::Fail };
+        let mut source =
+            KafkaSource::new(text(settings, "brokers"), text(settings, "topic")).start(start).on_error(policy);
+        if settings.bool("untilEnd").is_some_and(|yes| yes.value) {
+            source = source.until_end();
+        }
+        if let Some(group) = settings.text("groupOffsets") {
+            source = source.group_offsets(group.value);
+        }
+        // There is one format; a second one is chosen here.
+        let _ = settings.text("format");
+        Ok(env.source(id, source.decode(Values::new(decoder))))
+    }
+}
+
+/// Values as JSON. The source itself says what becomes of those that are none, so that it can name their place.
+struct Values(Mutex<Decoder>);
+
+impl Values {
+    fn new(decoder: Decoder) -> Self {
+        Self(Mutex::new(decoder.failing()))
+    }
+
+    fn value(&self, bytes: Option<&[u8]>) -> Result<Value> {
+        let bytes = bytes.ok_or_else(|| Error::user_function("a record has no value: it is a tombstone"))?;
+        // The lock is never waited for: every worker has its own clone.
+        let decoded = self.0.lock().unwrap_or_else(PoisonError::into_inner).json(bytes)?;
+        decoded.ok_or_else(|| Error::internal("a decoder that fails has skipped a record"))
+    }
+}
+
+impl Clone for Values {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
+impl Decode for Values {
+    type Item = Value;
+
+    fn decode(&self, record: KafkaRecord) -> Result<Value> {
+        self.value(record.value.as_deref())
+    }
+
+    fn decode_ref(&self, record: &RecordRef<'_>) -> Result<Value> {
+        self.value(record.value())
+    }
+}
+
+const KEY: Key = Key::optional(
+    "key",
+    Shape::Path,
+    "The field that becomes the key of the record. Text is written as it is, others as JSON.",
+)
+.or("`key`, where a record has one");
+
+const SINK: Section = Section {
+    name: "kafka",
+    summary: "Writes JSON to a topic of Kafka, at least once: after a crash the records since the last checkpoint come again.",
+    keys: &[BROKERS, Key::required("topic", Shape::Text, "The topic. It has to be there."), KEY],
+    rules: &[],
+    example: "brokers: localhost:9092
+topic: order-totals
+key: key
+",
+};
+
+/// How a record is written to Kafka.
+fn encoder(settings: Fields<'_>) -> impl Fn(&Record<Value>) -> Result<OutRecord> + Clone + Send + Sync + 'static {
+    let key = settings.path("key").map(|key| key.value).or_else(|| "key".parse::<Path>().ok());
+    move |record| {
+        let mut value = Vec::new();
+        write_json(&record.value, &mut value);
+        let key = key.as_ref().and_then(|key| key.get(&record.value)).filter(|key| !key.is_null());
+        let key = key.map(|key| match key.as_str() {
+            Some(text) => Bytes::copy_from_slice(text.as_bytes()),
+            None => Bytes::from(key.to_string()),
+        });
+        Ok(OutRecord { key, ..OutRecord::value(value) })
+    }
+}
+
+pub(super) struct KafkaOut;
+
+impl SinkConnector for KafkaOut {
+    fn section(&self) -> &'static Section {
+        &SINK
+    }
+
+    fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
+        stream.sink(id, sink.encode(encoder(settings)));
+        Ok(())
+    }
+}
+
+const TRANSACTIONAL: Section = Section {
+    name: "txnKafka",
+    summary: "Writes JSON to a topic of Kafka exactly once, in one transaction for each checkpoint. Readers with \
+              `read_committed` see every record once. Needs `checkpoint:`.",
+    keys: &[
+        BROKERS,
+        Key::required("topic", Shape::Text, "The topic. It has to be there."),
+        Key::required(
+            "transactionalId",
+            Shape::Text,
+            "Belongs to this job for ever; all its sinks of one cluster have the same one, no other job may use it.",
+        ),
+        Key::optional("transactionTimeout", Shape::Duration, "After which the broker gives a transaction up.")
+            .or("60s"),
+        KEY,
+    ],
+    rules: &[],
+    example: "brokers: localhost:9092
+topic: order-totals
+transactionalId: orders-v1
+transactionTimeout: 60s
+key: key
+",
+};
+
+pub(super) struct TransactionalOut;
+
+impl SinkConnector for TransactionalOut {
+    fn section(&self) -> &'static Section {
+        &TRANSACTIONAL
+    }
+
+    fn is_exactly_once(&self) -> bool {
+        true
+    }
+
+    fn target(&self, settings: Fields<'_>) -> Option<Target> {
+        let value = settings.text("transactionalId")?.value;
+        let what = format!("the cluster {}", settings.text("brokers")?.value);
+        Some(Target { what, identity: Some(Identity { key: "transactionalId", value }) })
+    }
+
+    fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let (brokers, topic) = (text(settings, "brokers"), text(settings, "topic"));
+        let mut sink = TransactionalKafkaSink::new(brokers, topic, text(settings, "transactionalId"));
+        if let Some(timeout) = settings.duration("transactionTimeout") {
+            sink = sink.transaction_timeout(timeout.value);
+        }
+        stream.sink(id, sink.encode(encoder(settings)));
+        Ok(())
+    }
+}

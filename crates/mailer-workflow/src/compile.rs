@@ -1,0 +1,222 @@
+//! From a workflow to the engine's API: the same calls that a program in Rust makes, so the same plan.
+//!
+//! Steps without state are fused into one operator as far as they follow each other; it describes itself as the operators
+//! it consists of. A keyBy, and what works by key, are the engine's own.
+
+mod condition;
+mod fold;
+mod head;
+mod reads;
+mod segment;
+mod stateless;
+
+use crate::Value;
+use crate::connector::Registry;
+use crate::decoder::Decoder;
+use crate::model::{Checkpoint, Graph, Join, Model, Operation, Origin, SourceModel, StepModel};
+use crate::workflow::Workflow;
+use head::Head;
+use mailer_runtime::{Env, Error, FileStorage, Result, Stream, Watermarks};
+use segment::{Pending, Segment};
+use stateless::{Action, Stateless};
+use std::collections::HashMap;
+use std::time::Duration;
+
+impl Workflow {
+    /// The environment that the workflow asks for: its name, workers and checkpoints. State is in memory; a caller that
+    /// brings another backend looks at [`Workflow::state_backend`].
+    pub fn env(&self) -> Env {
+        let env = Env::new(self.name());
+        let env = match self.model.workers.as_ref().and_then(|workers| u16::try_from(workers.value).ok()) {
+            Some(workers) => env.workers(workers),
+            None => env,
+        };
+        match &self.model.checkpoint {
+            Some(checkpoint) => checkpointing(env, checkpoint),
+            None => env,
+        }
+    }
+
+    /// The state backend that the workflow names, and its folder.
+    pub fn state_backend(&self) -> (&str, Option<&str>) {
+        let state = &self.model.state;
+        let backend = state.backend.as_ref().map_or("memory", |backend| backend.value.as_str());
+        (backend, state.path.as_ref().map(|path| path.value.as_str()))
+    }
+
+    /// Writes the pipeline into `env`. Nothing runs yet.
+    pub fn compile(&self, env: &Env, registry: &Registry) -> Result<()> {
+        let mut compiler = Compiler { model: &self.model, graph: &self.graph, done: HashMap::new() };
+        for (place, source) in self.model.sources.iter().enumerate() {
+            let stream = self.source(env, registry, place, source)?;
+            compiler.keep(Origin::Source(place), Segment::plain(stream));
+        }
+        for place in &self.graph.order {
+            compiler.step(*place)?;
+        }
+        for (place, sink) in self.model.sinks.iter().enumerate() {
+            let stream = compiler.inputs(&self.graph.sinks[place])?.finish();
+            let kind = sink.kind.as_ref().map(|kind| kind.value.as_str()).unwrap_or_default();
+            let (Some(connector), Some(settings)) = (registry.sink_of(kind), &sink.settings) else {
+                return Err(Error::invalid_plan(format!(
+                    "no sink of type `{kind}` is registered: add it to the registry"
+                )));
+            };
+            connector.build(stream, &sink.id.value, settings.fields())?;
+        }
+        Ok(())
+    }
+
+    fn source(&self, env: &Env, registry: &Registry, place: usize, source: &SourceModel) -> Result<Stream<Value>> {
+        let kind = source.kind.as_ref().map(|kind| kind.value.as_str()).unwrap_or_default();
+        let (Some(connector), Some(settings)) = (registry.source_of(kind), &source.settings) else {
+            return Err(Error::invalid_plan(format!(
+                "no source of type `{kind}` is registered: add it to the registry"
+            )));
+        };
+        let mut reads = reads::needed(&self.model, &self.graph, Origin::Source(place));
+        if let Some(time) = &source.timestamp {
+            reads.add(&time.field);
+        }
+        let decoder = Decoder::new(reads, source.timestamp.clone(), source.on_error);
+        let stream = connector.build(env, &source.id.value, settings.fields(), decoder)?;
+        Ok(event_time(stream, source))
+    }
+}
+
+fn checkpointing(env: Env, checkpoint: &Checkpoint) -> Env {
+    let path = checkpoint.path.as_ref().map(|path| path.value.as_str()).unwrap_or_default();
+    let mut env = env.checkpointing(checkpoint.interval, FileStorage::new(path));
+    if let Some(timeout) = checkpoint.timeout {
+        env = env.checkpoint_timeout(timeout);
+    }
+    if let Some(pause) = checkpoint.min_pause {
+        env = env.min_pause(pause);
+    }
+    if let Some(failures) = checkpoint.tolerable_failures.and_then(|n| u32::try_from(n).ok()) {
+        env = env.tolerable_failures(failures);
+    }
+    if let Some(keep) = checkpoint.keep.and_then(|n| usize::try_from(n).ok()) {
+        env = env.keep_checkpoints(keep);
+    }
+    env
+}
+
+/// Tells event time where the workflow says how. The decoder has made sure that every record has a time that can be read.
+fn event_time(stream: Stream<Value>, source: &SourceModel) -> Stream<Value> {
+    // A time without a watermark: records carry it, and event time does not move before the end.
+    let never = Duration::from_millis(i64::MAX as u64);
+    let (bound, idle) = match (&source.watermark, &source.timestamp) {
+        (Some(watermark), _) => (watermark.bounded, watermark.idle),
+        (None, Some(_)) => (never, None),
+        (None, None) => return stream,
+    };
+    let strategy = Watermarks::bounded(bound);
+    let strategy = match idle {
+        Some(idle) => strategy.idle_after(idle),
+        None => strategy,
+    };
+    match source.timestamp.clone() {
+        Some(time) => stream.watermarks(strategy.timestamps(move |value: &Value| time.of(value).unwrap_or_default())),
+        None => stream.watermarks(strategy),
+    }
+}
+
+/// What has been compiled so far: the output of every step, until somebody takes it.
+struct Compiler<'a> {
+    model: &'a Model,
+    graph: &'a Graph,
+    done: HashMap<Origin, Output>,
+}
+
+/// An output that waits for its readers.
+enum Output {
+    /// One reader, which goes on with it.
+    One(Box<Segment>),
+    /// Several: each gets a copy, and the key for itself, since a keyed stream has one reader.
+    Several(Box<(Stream<Value>, Option<Pending>)>),
+}
+
+impl Compiler<'_> {
+    /// Keeps an output for its readers. One that several read ends here, so that its work is done once.
+    fn keep(&mut self, origin: Origin, segment: Segment) {
+        let (steps, sinks) = self.graph.readers(origin);
+        let output = if steps.len() + sinks.len() > 1 {
+            Output::Several(Box::new(segment.share()))
+        } else {
+            Output::One(Box::new(segment))
+        };
+        self.done.insert(origin, output);
+    }
+
+    fn input(&mut self, origin: Origin) -> Result<Segment> {
+        match self.done.remove(&origin) {
+            Some(Output::One(segment)) => Ok(*segment),
+            Some(Output::Several(shared)) => {
+                let copy = Segment::with_key(shared.0.clone(), shared.1.clone());
+                self.done.insert(origin, Output::Several(shared));
+                Ok(copy)
+            }
+            None => Err(Error::internal(format!("the workflow has no output {origin:?}, or it was taken twice"))),
+        }
+    }
+
+    /// All inputs as one.
+    fn inputs(&mut self, origins: &[Origin]) -> Result<Segment> {
+        let mut segments = origins.iter().map(|origin| self.input(*origin));
+        let Some(first) = segments.next() else { return Err(Error::internal("a step of the workflow has no input")) };
+        let first = first?;
+        let rest = segments.collect::<Result<Vec<_>>>()?;
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        let united = rest.into_iter().fold(first.finish(), |stream, next| stream.union(next.finish()));
+        Ok(Segment::plain(united))
+    }
+
+    fn join(&mut self, place: usize, join: Join) -> Result<Segment> {
+        let name = self.model.steps[place].id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
+        match self.graph.steps[place].as_slice() {
+            [left, right] => self.input(*left)?.join(self.input(*right)?, &name, join),
+            inputs => Err(Error::internal(format!("join \"{name}\" has {} inputs", inputs.len()))),
+        }
+    }
+
+    fn step(&mut self, place: usize) -> Result<()> {
+        let step = &self.model.steps[place];
+        if let Some(Operation::Join(join)) = &step.operation {
+            let output = self.join(place, join.clone())?;
+            self.keep(Origin::Step(place), output);
+            return Ok(());
+        }
+        let input = self.inputs(&self.graph.steps[place])?;
+        let name = step.id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
+        let Some(operation) = &step.operation else {
+            return Err(Error::internal(format!("{} was not understood when the workflow was loaded", step.title())));
+        };
+        let output = match operation {
+            Operation::KeyBy { key, partitions } => input.key_by(step, key.clone(), *partitions),
+            Operation::Window(window) => input.window(window.clone()),
+            Operation::Reduce(aggregations) => input.reduce(step, &name, aggregations.clone())?,
+            Operation::Dedupe(dedupe) => input.head(Head::Dedupe { name, dedupe: dedupe.clone() })?,
+            Operation::Union => Segment::plain(input.finish()),
+            Operation::Route(ways) => {
+                let (rest, sides) = input.route(&name, step, ways);
+                for (number, side) in sides.into_iter().enumerate() {
+                    self.keep(Origin::Way(place, number), Segment::plain(side));
+                }
+                Segment::plain(rest)
+            }
+            other => match Action::of(other) {
+                Some(action) => input.step(stateless(step, action)),
+                None => return Err(Error::internal(format!("{} has no compilation", step.title()))),
+            },
+        };
+        self.keep(Origin::Step(place), output);
+        Ok(())
+    }
+}
+
+fn stateless(step: &StepModel, action: Action) -> Stateless {
+    Stateless::new(step.id.as_ref().map(|id| id.value.as_str()), step.on_error, action)
+}

@@ -1,0 +1,289 @@
+//! Steps without state, fused: a record goes through all of them before the next one comes.
+
+use crate::model::{Condition, KeyOf, OnError, Operation, Setting};
+use crate::value::Object;
+use crate::{Expression, Path, Value, ValueKey};
+use mailer_core::{Keyed, Record, Result};
+use mailer_operators::{Collector, Counter, Description, Label, OpenOperator, Operator};
+use mailer_runtime::Error;
+use std::sync::Arc;
+
+/// What a step does to one record.
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Filter(Condition),
+    Map(Expression),
+    Set {
+        field: Path,
+        to: Setting,
+    },
+    Rename {
+        from: Path,
+        to: Path,
+    },
+    Remove(Vec<Path>),
+    Project(Vec<Path>),
+    FlatMap(Expression),
+    Explode {
+        field: Path,
+        to: Path,
+    },
+    /// Makes sure that there is a key. No step of its own: part of the keyBy behind it.
+    HasKey(KeyOf),
+    /// Makes sure that fields can be reduced. Part of the reduce behind it.
+    CanReduce(Vec<(Path, Wanted)>),
+}
+
+/// What a reduce can work with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Number,
+    Ordered,
+    Key,
+}
+
+/// What becomes of the record.
+enum Outcome {
+    GoesOn,
+    Ends,
+    Becomes(Vec<Value>),
+}
+
+impl Action {
+    /// The action of a step without state.
+    pub(super) fn of(operation: &Operation) -> Option<Action> {
+        Some(match operation.clone() {
+            Operation::Filter(condition) => Action::Filter(condition),
+            Operation::Map(expression) => Action::Map(expression),
+            Operation::Set { field, to } => Action::Set { field, to },
+            Operation::Rename { from, to } => Action::Rename { from, to },
+            Operation::Remove(fields) => Action::Remove(fields),
+            Operation::Project(fields) => Action::Project(fields),
+            Operation::FlatMap(expression) => Action::FlatMap(expression),
+            Operation::Explode { field, to } => Action::Explode { field, to },
+            _ => return None,
+        })
+    }
+
+    /// What the engine calls it; nothing for what belongs to the operator behind.
+    fn kind(&self) -> Option<&'static str> {
+        match self {
+            Action::Filter(_) => Some("filter"),
+            Action::FlatMap(_) | Action::Explode { .. } => Some("flat_map"),
+            Action::HasKey(_) | Action::CanReduce(_) => None,
+            _ => Some("map"),
+        }
+    }
+
+    fn act(&self, record: &mut Value, timestamp: i64) -> Result<Outcome, String> {
+        match self {
+            Action::Filter(condition) => {
+                return Ok(if condition.holds(record, timestamp)? { Outcome::GoesOn } else { Outcome::Ends });
+            }
+            Action::Map(expression) => *record = expression.evaluate(record, timestamp)?,
+            Action::Set { field, to } => {
+                let value = match to {
+                    Setting::Value(value) => value.clone(),
+                    Setting::From(path) => path.get(record).cloned().unwrap_or_default(),
+                    Setting::Expression(expression) => expression.evaluate(record, timestamp)?,
+                };
+                field.set(record, value);
+            }
+            Action::Rename { from, to } => {
+                if let Some(value) = from.remove(record) {
+                    to.set(record, value);
+                }
+            }
+            Action::Remove(fields) => fields.iter().for_each(|field| drop(field.remove(record))),
+            Action::Project(fields) => *record = project(record, fields),
+            Action::FlatMap(expression) => match expression.evaluate(record, timestamp)? {
+                Value::List(list) => return Ok(Outcome::Becomes(Arc::unwrap_or_clone(list))),
+                other => return Err(format!("the expression gives {}, not a list of records", other.kind())),
+            },
+            Action::Explode { field, to } => return explode(record, field, to),
+            Action::HasKey(key) => key.of(record, timestamp).map(drop)?,
+            Action::CanReduce(fields) => fields.iter().try_for_each(|(field, wanted)| wanted.check(field, record))?,
+        }
+        Ok(Outcome::GoesOn)
+    }
+}
+
+fn project(record: &Value, fields: &[Path]) -> Value {
+    let mut projected = Value::Object(Arc::new(Object::with_capacity(fields.len())));
+    for field in fields {
+        if let Some(value) = field.get(record) {
+            field.set(&mut projected, value.clone());
+        }
+    }
+    projected
+}
+
+fn explode(record: &mut Value, field: &Path, to: &Path) -> Result<Outcome, String> {
+    let elements = match field.get(record).map(Value::seen) {
+        None | Some(Value::Null) => return Ok(Outcome::Ends),
+        Some(Value::List(list)) => list.clone(),
+        Some(other) => return Err(format!("field `{field}` is {}, not a list", other.kind())),
+    };
+    field.remove(record);
+    let one = |element: &Value| {
+        let mut one = record.clone();
+        to.set(&mut one, element.clone());
+        one
+    };
+    Ok(Outcome::Becomes(elements.iter().map(one).collect()))
+}
+
+impl Wanted {
+    /// A field that is not there, or null, does not count, and is no error.
+    fn check(self, field: &Path, record: &Value) -> Result<(), String> {
+        let Some(value) = field.get(record).filter(|value| !value.is_null()) else { return Ok(()) };
+        let (fine, wanted) = match self {
+            Wanted::Number => (value.as_f64().is_some(), "a number"),
+            Wanted::Ordered => (value.as_f64().is_some() || value.as_str().is_some(), "a number or text"),
+            Wanted::Key => (ValueKey::of(value).is_ok(), "text, a number or a truth value"),
+        };
+        if fine { Ok(()) } else { Err(format!("field `{field}` is {}, not {wanted}", value.kind())) }
+    }
+}
+
+impl KeyOf {
+    /// The key of a record.
+    pub(super) fn of(&self, record: &Value, timestamp: i64) -> Result<ValueKey, String> {
+        let of = |field: &Path| match field.get(record) {
+            Some(value) => ValueKey::of(value).map_err(|reason| format!("field `{field}`: {reason}")),
+            None => Err(format!("the record has no field `{field}`, which is to be its key")),
+        };
+        match self {
+            KeyOf::Field(field) => of(field),
+            KeyOf::Fields(fields) => fields.iter().map(of).collect::<Result<_, _>>().map(ValueKey::Several),
+            KeyOf::Expression(expression) => ValueKey::of(&expression.evaluate(record, timestamp)?),
+        }
+    }
+}
+
+/// One step, with what becomes of records it cannot handle.
+#[derive(Clone, Debug)]
+pub(super) struct Stateless {
+    label: Option<Label>,
+    /// For errors and counters.
+    name: String,
+    on_error: OnError,
+    action: Arc<Action>,
+    skipped: Counter,
+}
+
+impl Stateless {
+    pub(super) fn new(id: Option<&str>, on_error: OnError, action: Action) -> Self {
+        let label = action.kind().map(|kind| id.map_or(Label::kind(kind), |id| Label::named(kind, id)));
+        let name = match (id, &label) {
+            (Some(id), _) => format!("\"{id}\""),
+            (None, Some(label)) => label.to_string(),
+            (None, None) => "key_by".into(),
+        };
+        Self { label, name, on_error, action: Arc::new(action), skipped: Counter::default() }
+    }
+}
+
+/// Steps in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steps(Vec<Stateless>);
+
+impl Steps {
+    pub(super) fn push(&mut self, step: Stateless) {
+        self.0.push(step);
+    }
+
+    pub(super) fn extend(&mut self, others: Steps) {
+        self.0.extend(others.0);
+    }
+
+    fn describe(&self, out: &mut Vec<Description>) {
+        out.extend(self.0.iter().filter_map(|step| step.label.clone()).map(Description::stateless));
+    }
+
+    fn open(&mut self, context: &mut dyn OpenOperator) {
+        for step in self.0.iter_mut().filter(|step| step.on_error == OnError::Skip) {
+            step.skipped = context.counter(&step.name, "skipped");
+        }
+    }
+
+    /// Takes a record through the steps from `first` on.
+    fn run(
+        &self,
+        first: usize,
+        mut record: Value,
+        timestamp: i64,
+        emit: &mut impl FnMut(Value) -> Result<()>,
+    ) -> Result<()> {
+        for (place, step) in self.0.iter().enumerate().skip(first) {
+            match step.action.act(&mut record, timestamp) {
+                Ok(Outcome::GoesOn) => {}
+                Ok(Outcome::Ends) => return Ok(()),
+                Ok(Outcome::Becomes(records)) => {
+                    return records.into_iter().try_for_each(|record| self.run(place + 1, record, timestamp, emit));
+                }
+                Err(_) if step.on_error == OnError::Skip => {
+                    step.skipped.add(1);
+                    return Ok(());
+                }
+                Err(reason) => {
+                    let message = format!("step {}: {reason}; `onError: skip` would drop such records", step.name);
+                    return Err(Error::user_function(message));
+                }
+            }
+        }
+        emit(record)
+    }
+}
+
+/// Steps over records.
+#[derive(Clone, Debug)]
+pub(super) struct PlainSteps(pub(super) Steps);
+
+impl Operator<Value> for PlainSteps {
+    type Out = Value;
+
+    fn describe(&self, out: &mut Vec<Description>) {
+        self.0.describe(out);
+    }
+
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
+        self.0.open(context);
+        Ok(())
+    }
+
+    #[inline]
+    fn on_record(&mut self, record: Record<Value>, out: &mut impl Collector<Value>) -> Result<()> {
+        let Record { timestamp, value } = record;
+        self.0.run(0, value, timestamp.0, &mut |value| out.collect(Record { timestamp, value }))
+    }
+}
+
+/// Steps over records that keep their key.
+#[derive(Clone, Debug)]
+pub(super) struct KeyedSteps(pub(super) Steps);
+
+impl Operator<Keyed<ValueKey, Value>> for KeyedSteps {
+    type Out = Keyed<ValueKey, Value>;
+
+    fn describe(&self, out: &mut Vec<Description>) {
+        self.0.describe(out);
+    }
+
+    fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
+        self.0.open(context);
+        Ok(())
+    }
+
+    #[inline]
+    fn on_record(
+        &mut self,
+        record: Record<Keyed<ValueKey, Value>>,
+        out: &mut impl Collector<Keyed<ValueKey, Value>>,
+    ) -> Result<()> {
+        let Record { timestamp, value: Keyed { hash, key, value } } = record;
+        self.0.run(0, value, timestamp.0, &mut |value| {
+            out.collect(Record { timestamp, value: Keyed { hash, key: key.clone(), value } })
+        })
+    }
+}

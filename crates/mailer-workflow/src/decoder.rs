@@ -1,0 +1,120 @@
+//! From bytes to records, as the workflow needs them.
+
+use crate::model::{OnError, TimeField, TimeFormat};
+use crate::value::{JsonDecoder, Projection};
+use crate::{Value, times};
+use mailer_runtime::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Makes records of bytes or of values: only what the steps read is looked at, and the event time is checked. Clone it for
+/// every worker; clones count what they skip together.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    json: JsonDecoder,
+    time: Option<TimeField>,
+    on_error: OnError,
+    skipped: Arc<AtomicU64>,
+}
+
+impl Decoder {
+    pub(crate) fn new(projection: Projection, time: Option<TimeField>, on_error: OnError) -> Self {
+        Self { json: JsonDecoder::new(projection), time, on_error, skipped: Arc::default() }
+    }
+
+    /// A record out of JSON. `None`: it cannot be read, and the workflow says to skip such records.
+    pub fn json(&mut self, json: &[u8]) -> Result<Option<Value>> {
+        let decoded = self.json.decode(json).map_err(|error| format!("a record is not JSON: {error}"));
+        self.finish(decoded)
+    }
+
+    /// A record that is a value already.
+    pub fn value(&mut self, value: Value) -> Result<Option<Value>> {
+        self.finish(Ok(value))
+    }
+
+    /// Whether records that cannot be read are skipped: for connectors that do that themselves, with
+    /// [`Decoder::failing`].
+    pub fn skips(&self) -> bool {
+        self.on_error == OnError::Skip
+    }
+
+    /// The same decoder, with an error for every record that cannot be read.
+    #[must_use]
+    pub fn failing(self) -> Self {
+        Self { on_error: OnError::Fail, ..self }
+    }
+
+    /// Records that were skipped so far.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Relaxed)
+    }
+
+    fn finish(&mut self, decoded: Result<Value, String>) -> Result<Option<Value>> {
+        let checked = decoded.and_then(|value| match &self.time {
+            Some(time) => time.of(&value).map(|_| value),
+            None => Ok(value),
+        });
+        match (checked, self.on_error) {
+            (Ok(value), _) => Ok(Some(value)),
+            (Err(error), OnError::Fail) => {
+                Err(Error::user_function(format!("{error}; `onError: skip` at the source would drop such records")))
+            }
+            (Err(_), OnError::Skip) => {
+                self.skipped.fetch_add(1, Relaxed);
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl TimeField {
+    /// The event time of a record, in milliseconds since 1970, or why there is none.
+    pub(crate) fn of(&self, record: &Value) -> Result<i64, String> {
+        let Some(value) = self.field.get(record) else {
+            return Err(format!("a record has no field `{}` for its time", self.field));
+        };
+        let wrong = |what: &str| format!("the time in field `{}` of a record is {value}, not {what}", self.field);
+        let number = |unit: i64| value.as_i64().and_then(|n| n.checked_mul(unit));
+        match (self.format, value.seen()) {
+            (None | Some(TimeFormat::Rfc3339), Value::Text(text)) => {
+                times::parse(text).ok_or_else(|| wrong("like 2026-01-01T12:00:00Z"))
+            }
+            (Some(TimeFormat::Rfc3339), _) => Err(wrong("text like 2026-01-01T12:00:00Z")),
+            (None | Some(TimeFormat::Millis), _) => number(1).ok_or_else(|| wrong("a whole number of milliseconds")),
+            (Some(TimeFormat::Seconds), Value::Float(seconds)) if seconds.is_finite() => Ok((seconds * 1_000.0) as i64),
+            (Some(TimeFormat::Seconds), _) => number(1_000).ok_or_else(|| wrong("a number of seconds")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(format: Option<TimeFormat>, json: &str) -> Result<i64, String> {
+        let field = TimeField { field: "at".parse().unwrap(), format };
+        field.of(&Value::from_json(json.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        assert_eq!(time(None, r#"{"at": "1970-01-01T00:00:01Z"}"#), Ok(1_000));
+        assert_eq!(time(None, r#"{"at": 7}"#), Ok(7));
+        assert_eq!(time(Some(TimeFormat::Seconds), r#"{"at": 1.5}"#), Ok(1_500));
+        assert_eq!(time(Some(TimeFormat::Seconds), r#"{"at": 2}"#), Ok(2_000));
+        assert!(time(Some(TimeFormat::Rfc3339), r#"{"at": 7}"#).is_err());
+        assert!(time(Some(TimeFormat::Seconds), r#"{"at": 9223372036854775807}"#).is_err());
+        let error = time(None, r#"{"at": "soon"}"#).unwrap_err();
+        assert_eq!(error, "the time in field `at` of a record is \"soon\", not like 2026-01-01T12:00:00Z");
+    }
+
+    #[test]
+    fn bad_records_fail_or_are_skipped_and_counted() {
+        let mut decoder = Decoder::new(Projection::everything(), None, OnError::Fail);
+        let error = decoder.json(b"{").unwrap_err().to_string();
+        assert!(error.contains("not JSON") && error.contains("onError: skip"), "{error}");
+        let mut decoder = Decoder::new(Projection::everything(), None, OnError::Skip);
+        assert_eq!((decoder.json(b"{").unwrap(), decoder.clone().skipped()), (None, 1));
+    }
+}

@@ -1,0 +1,139 @@
+//! What a step does.
+
+use crate::expression::Expression;
+use crate::path::Path;
+use crate::{Spanned, Value};
+use regex::Regex;
+use std::time::Duration;
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Filter(Condition),
+    Map(Expression),
+    Set { field: Path, to: Setting },
+    Rename { from: Path, to: Path },
+    Remove(Vec<Path>),
+    Project(Vec<Path>),
+    FlatMap(Expression),
+    Explode { field: Path, to: Path },
+    KeyBy { key: KeyOf, partitions: Option<u16> },
+    Window(WindowSpec),
+    Reduce(Vec<Aggregation>),
+    Dedupe(Dedupe),
+    Join(Join),
+    Union,
+    Route(Vec<Way>),
+}
+
+/// When a filter keeps a record.
+#[derive(Clone, Debug)]
+pub(crate) enum Condition {
+    Field { field: Path, comparison: Comparison },
+    Expression(Expression),
+}
+
+/// How a field is compared.
+#[derive(Clone, Debug)]
+pub(crate) enum Comparison {
+    Equals(Value),
+    NotEquals(Value),
+    In(Vec<Value>),
+    NotIn(Vec<Value>),
+    Exists,
+    NotExists,
+    Greater(Value),
+    GreaterOrEqual(Value),
+    Less(Value),
+    LessOrEqual(Value),
+    Contains(Value),
+    StartsWith(String),
+    EndsWith(String),
+    Matches(Regex),
+}
+
+/// What a field is set to.
+#[derive(Clone, Debug)]
+pub(crate) enum Setting {
+    Value(Value),
+    From(Path),
+    Expression(Expression),
+}
+
+/// What a record is keyed by.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyOf {
+    Field(Path),
+    Fields(Vec<Path>),
+    Expression(Expression),
+}
+
+/// Which windows.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowSpec {
+    pub(crate) kind: WindowKind,
+    pub(crate) lateness: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum WindowKind {
+    Tumbling { size: Spanned<Duration>, offset: Duration },
+    Sliding { size: Spanned<Duration>, slide: Spanned<Duration>, offset: Duration },
+    Session { gap: Spanned<Duration> },
+    Global { records: u64 },
+}
+
+/// One result of a reduce.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregation {
+    /// What it is called.
+    pub(crate) name: Spanned<String>,
+    pub(crate) fold: Fold,
+    /// The field it is computed of; nothing for `count`.
+    pub(crate) field: Option<Path>,
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fold {
+    Count,
+    Sum,
+    Min,
+    Max,
+    Avg,
+    First,
+    Last,
+    Collect,
+    DistinctCount,
+    TopN(usize),
+}
+
+/// When two records are equal.
+#[derive(Clone, Debug)]
+pub(crate) struct Dedupe {
+    pub(crate) horizon: Duration,
+    pub(crate) fields: Vec<Path>,
+    pub(crate) lateness: Duration,
+}
+
+/// How two inputs are joined.
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub(crate) kind: JoinKind,
+    /// What the records are called in the result.
+    pub(crate) left: String,
+    pub(crate) right: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Interval { before: Duration, after: Duration, keep_left: bool },
+    AsOf,
+}
+
+/// One way of a route.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) name: Spanned<String>,
+    pub(crate) when: Expression,
+}

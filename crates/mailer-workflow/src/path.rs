@@ -1,0 +1,126 @@
+//! Paths to fields, taken apart once, when a workflow is loaded.
+
+use crate::value::{Text, Value};
+use std::fmt;
+
+/// A path such as `customer.id` or `items.0.price`. A dot in a name is written `\.`.
+///
+/// ```
+/// use mailer_workflow::{Path, Value};
+/// let path: Path = "customer.id".parse()?;
+/// let record = Value::from_json(br#"{"customer": {"id": "a"}}"#)?;
+/// assert_eq!(path.get(&record), Some(&Value::from("a")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path(Vec<Text>);
+
+impl Path {
+    /// A path, or what is wrong and what to do about it.
+    pub(crate) fn parse(text: &str) -> Result<Path, (String, String)> {
+        let mut segments = vec![String::new()];
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match (c, segments.last_mut()) {
+                ('\\', Some(segment)) => segment.extend(chars.next()),
+                ('.', _) => segments.push(String::new()),
+                (c, Some(segment)) => segment.push(c),
+                (_, None) => {}
+            }
+        }
+        if segments.iter().any(String::is_empty) {
+            let help = "write names with single dots between them: customer.id".to_owned();
+            return Err((format!("`{text}` has an empty name in it"), help));
+        }
+        if text.starts_with('$') || text.contains(['[', ']']) {
+            let plain = text.trim_start_matches('$').trim_start_matches('.').replace('[', ".").replace(']', "");
+            return Err((format!("`{text}` is no path to a field"), format!("write {plain}")));
+        }
+        if text.contains(char::is_whitespace) {
+            let help = "name one field here; a computation needs `expr`".to_owned();
+            return Err((format!("`{text}` is no path to a field: it has a space in it"), help));
+        }
+        Ok(Path(segments.into_iter().map(|segment| Text::from(segment.as_str())).collect()))
+    }
+
+    pub(crate) fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Path {
+        Path(names.into_iter().map(Text::from).collect())
+    }
+
+    /// Its names, from the outermost in.
+    pub(crate) fn segments(&self) -> &[Text] {
+        &self.0
+    }
+
+    /// What is there, where anything is.
+    pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(value, |value, segment| value.field(segment))
+    }
+
+    /// Puts `new` there. Objects on the way are made; what is no object on the way is replaced by one.
+    pub fn set(&self, value: &mut Value, new: Value) {
+        let mut place = value;
+        for segment in &self.0 {
+            place = place.field_mut_or_insert(segment);
+        }
+        *place = new;
+    }
+
+    /// Takes it out, where it is.
+    pub fn remove(&self, value: &mut Value) -> Option<Value> {
+        let (last, before) = self.0.split_last()?;
+        let mut place = value;
+        for segment in before {
+            place = place.field_mut(segment)?;
+        }
+        place.take_field(last)
+    }
+}
+
+impl std::str::FromStr for Path {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Path::parse(text).map_err(|(message, help)| format!("{message}: {help}"))
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let escaped: Vec<_> = self.0.iter().map(|segment| segment.as_str().replace('.', "\\.")).collect();
+        f.write_str(&escaped.join("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Path {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn paths_find_set_and_remove() {
+        let mut value = Value::from_json(br#"{"a": {"b": 1, "x.y": 2}, "l": [{"c": 3}]}"#).unwrap();
+        assert_eq!(path("a.b").get(&value), Some(&Value::Integer(1)));
+        assert_eq!(path(r"a.x\.y").get(&value), Some(&Value::Integer(2)));
+        assert_eq!(path("l.0.c").get(&value), Some(&Value::Integer(3)));
+        assert_eq!(path("a.b.c").get(&value), None);
+        path("n.m").set(&mut value, Value::Bool(true));
+        path("a.b").set(&mut value, Value::Null);
+        path("l.0.c").set(&mut value, Value::from("new"));
+        assert_eq!(path(r"a.x\.y").remove(&mut value), Some(Value::Integer(2)));
+        assert_eq!(path("a.none.b").remove(&mut value), None);
+        assert_eq!(value.to_string(), r#"{"a":{"b":null},"l":[{"c":"new"}],"n":{"m":true}}"#);
+    }
+
+    #[test]
+    fn what_is_no_path_is_said_with_a_way_out() {
+        let help = |text| Path::parse(text).unwrap_err().1;
+        assert_eq!(help("$.items[0].price"), "write items.0.price");
+        assert!(help("a..b").contains("customer.id"));
+        assert!(help("a + b").contains("`expr`"));
+        assert_eq!(path(r"a\.b.c").to_string(), r"a\.b.c");
+    }
+}

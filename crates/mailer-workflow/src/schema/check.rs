@@ -1,0 +1,384 @@
+//! Compares a file with the schema. Everything that differs is found; what the values mean together is not looked at here.
+
+use super::{Key, Rule, Schema, Section, Shape, Typed, Word, nearest, units};
+use crate::path::Path;
+use crate::yaml::{self, Node, Plain, Scalar, Yaml};
+use crate::{Code, Findings, Span};
+
+/// A file against a schema.
+pub(crate) struct Checker<'a> {
+    schema: &'a Schema,
+    findings: &'a mut Findings,
+    /// The source, step or sink that is being looked at.
+    within: Option<&'a Typed>,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(schema: &'a Schema, findings: &'a mut Findings) -> Self {
+        Self { schema, findings, within: None }
+    }
+
+    /// The whole file.
+    pub(crate) fn root(&mut self, node: &Node) {
+        self.section(node, self.schema.root(), "the workflow");
+    }
+
+    fn section(&mut self, node: &Node, section: &'static Section, of: &str) {
+        let Some(entries) = node.entries() else {
+            let help = format!("write its keys below it, indented: {}", names(section.keys));
+            self.wrong(node, &format!("{of} must be a mapping"), &help);
+            return;
+        };
+        for (key, value) in entries {
+            match section.key(&key.name) {
+                Some(known) => self.value(value, &known.shape, known.name),
+                None => self.unknown(key, section.keys.iter().map(|key| key.name), &[]),
+            }
+        }
+        let at = entries.first().map_or(node.span, |(key, _)| key.span);
+        self.complete(node, section, of, at);
+    }
+
+    /// Required keys, and rules over several. A key that is misspelt is there.
+    fn complete(&mut self, node: &Node, section: &'static Section, of: &str, at: Span) {
+        let known = || section.keys.iter().map(|key| key.name);
+        let unknown = node.entries().unwrap_or_default().iter().filter(|(key, _)| section.key(&key.name).is_none());
+        let meant: Vec<&str> = unknown.filter_map(|(key, _)| nearest(&key.name, known())).collect();
+        let missing = |name: &str| node.entry(name).is_none() && !meant.contains(&name);
+        // That a source, step or sink has no type is said with more to help.
+        let required = section.keys.iter().filter(|key| key.required && !(section.is_common() && key.name == "type"));
+        for key in required.filter(|key| missing(key.name)) {
+            let help = format!("add `{}: …` ({})", key.name, key.shape.phrase());
+            self.findings.add(Code::MissingKey, at, format!("{of} has no `{}`", key.name), help);
+        }
+        for rule in section.rules {
+            let names: &[&str] = match rule {
+                Rule::OneOf(names) | Rule::AtMostOne(names) => names,
+                Rule::Needs(_, other) => &[other],
+            };
+            if !names.iter().any(|name| meant.contains(name)) {
+                self.rule(node, rule, of, at);
+            }
+        }
+    }
+
+    fn rule(&mut self, node: &Node, rule: &Rule, of: &str, at: Span) {
+        let present = |names: &[&'static str]| names.iter().filter_map(|name| node.entry(name)).collect::<Vec<_>>();
+        match rule {
+            Rule::OneOf(names) | Rule::AtMostOne(names) => match (present(names).as_slice(), rule) {
+                ([], Rule::OneOf(_)) => {
+                    let message = format!("{of} has neither {}", sentence_list(names.iter(), "nor"));
+                    self.findings.add(
+                        Code::MissingKey,
+                        at,
+                        message,
+                        format!("add {}", sentence_list(names.iter(), "or")),
+                    );
+                }
+                ([_, second, ..], _) => {
+                    let list = sentence_list(names.iter(), "and");
+                    let help = format!("keep one of {list}");
+                    self.findings.add(Code::Conflict, second.0.span, format!("{list} exclude each other"), help);
+                }
+                _ => {}
+            },
+            Rule::Needs(name, other) => {
+                if let (Some((key, _)), None) = (node.entry(name), node.entry(other)) {
+                    let help = format!("add `{other}: …`, or remove `{name}`");
+                    self.findings.add(
+                        Code::MissingKey,
+                        key.span,
+                        format!("`{name}` does nothing without `{other}`"),
+                        help,
+                    );
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, node: &Node, shape: &Shape, key: &str) {
+        match shape {
+            Shape::Any => {}
+            Shape::Section(section) => self.section(node, section, &format!("`{key}`")),
+            Shape::WordOr(words, section) => match node.value {
+                Yaml::Mapping(_) => self.section(node, section, &format!("`{key}`")),
+                _ => self.value(node, &Shape::Word(words), key),
+            },
+            Shape::Typed(family) => {
+                let typed = self.schema.typed(*family);
+                self.within = Some(typed);
+                self.typed(node, typed);
+                self.within = None;
+            }
+            Shape::List(item) => match &node.value {
+                Yaml::Sequence(items) => items.iter().for_each(|node| self.value(node, item, key)),
+                _ => {
+                    let help = format!("write `- ` in front of each of them, or [{}]", yaml::print(node));
+                    self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &help);
+                }
+            },
+            Shape::OneOrMore(item) => match &node.value {
+                Yaml::Sequence(items) => items.iter().for_each(|node| self.value(node, item, key)),
+                _ => self.value(node, item, key),
+            },
+            Shape::Map(item) => match node.entries() {
+                Some(entries) => entries.iter().for_each(|(name, node)| self.value(node, item, &name.name)),
+                None => self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), "write `name: …` for each"),
+            },
+            _ => self.scalar(node, shape, key),
+        }
+    }
+
+    fn scalar(&mut self, node: &Node, shape: &Shape, key: &str) {
+        let Some(scalar) = node.scalar() else {
+            let help = format!("write {}", shape.phrase());
+            return self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &help);
+        };
+        if scalar.broken {
+            return;
+        }
+        if let Err((code, message, help)) = fits(scalar, shape, key) {
+            self.findings.add(code, node.span, message, help);
+        }
+    }
+
+    /// A source, a step or a sink: `{type: T, T: {…}}` and the keys that all of them have.
+    fn typed(&mut self, node: &Node, typed: &'a Typed) {
+        let Typed { family, common, types } = typed;
+        let all = || types.iter().map(|section| section.name);
+        let Some(entries) = node.entries() else {
+            let (help, of) =
+                ("write `type: …` and a section of that name, indented", format!("a {family} must be a mapping"));
+            return self.wrong(node, &of, help);
+        };
+        let at = entries.first().map_or(node.span, |(key, _)| key.span);
+        let named = node.get("type").and_then(Node::scalar).map(|scalar| scalar.text.as_str());
+        let section = named.and_then(|name| types.iter().find(|section| section.name == name));
+        for (key, value) in entries {
+            match (common.key(&key.name), section) {
+                (Some(known), _) => self.value(value, &known.shape, known.name),
+                (None, Some(section)) if section.name == key.name => {
+                    self.section(value, section, &format!("`{}`", section.name));
+                }
+                // The section of a type that there is not: one finding is enough.
+                (None, None) if Some(key.name.as_str()) == named => {}
+                (None, _) => self.foreign(key, value, typed, section.copied()),
+            }
+        }
+        match (node.get("type"), section) {
+            (None, _) => {
+                let help = match entries.iter().find(|(key, _)| all().any(|name| name == key.name)) {
+                    Some((key, _)) => format!("add `type: {}`", key.name),
+                    None => format!("add `type: …`, one of {}", sentence_list(all(), "or")),
+                };
+                self.findings.add(Code::MissingKey, at, format!("the {family} has no `type`"), help);
+            }
+            (Some(node), None) => self.unknown_type(node, typed),
+            (Some(_), Some(section)) if node.entry(section.name).is_none() && !section.may_be_absent() => {
+                let keys = section.keys.iter().map(|key| key.name);
+                let help = format!("add `{}:` with {} below it", section.name, sentence_list(keys, "or"));
+                let message = format!("the {family} is of type {} and has no section `{}`", section.name, section.name);
+                self.findings.add(Code::MissingKey, at, message, help);
+            }
+            _ => {}
+        }
+        self.complete(node, common, &format!("the {family}"), at);
+    }
+
+    fn unknown_type(&mut self, node: &Node, typed: &Typed) {
+        let Some(scalar) = node.scalar() else { return };
+        let (family, all) = (typed.family, || typed.types.iter().map(|section| section.name));
+        let help = match nearest(&scalar.text, all()).or_else(|| habit(&scalar.text, all())) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("there are {}", sentence_list(all(), "and")),
+        };
+        let message = format!("there is no {family} of type `{}`", scalar.text);
+        self.findings.add(Code::UnknownValue, node.span, message, help);
+    }
+
+    /// A key of a source, step or sink that is none of those all have, nor the section of its type.
+    fn foreign(&mut self, key: &yaml::Key, value: &Node, typed: &Typed, own: Option<&'static Section>) {
+        let other = typed.types.iter().find(|section| section.name == key.name);
+        if let (Some(other), Some(own)) = (other, own) {
+            let message = format!("`{}` belongs to a {} of type {}", key.name, typed.family, other.name);
+            let help = format!("the type here is {}: change the type, or name the section `{}`", own.name, own.name);
+            self.findings.add(Code::UnknownKey, key.span, message, help);
+        } else if other.is_some() {
+            // The type is missing or wrong, which is said elsewhere; the section itself may well be right.
+            self.section(
+                value,
+                typed.types.iter().find(|s| s.name == key.name).copied().unwrap_or(typed.common),
+                &format!("`{}`", key.name),
+            );
+        } else {
+            let inside = own.filter(|own| own.key(&key.name).is_some());
+            let homes: Vec<_> = inside.iter().map(|own| format!("under `{}`", own.name)).collect();
+            let names = typed.common.keys.iter().map(|key| key.name).chain(own.map(|own| own.name));
+            self.unknown(key, names, &homes);
+        }
+    }
+
+    /// `homes`: where the key belongs, if that is known better than by looking through the whole schema.
+    fn unknown<'n>(&mut self, key: &yaml::Key, here: impl Iterator<Item = &'n str> + Clone, homes: &[String]) {
+        let name = &key.name;
+        let beside = self.within.filter(|typed| typed.common.key(name).is_some());
+        let everywhere = match beside {
+            _ if !homes.is_empty() => homes.to_vec(),
+            Some(typed) => vec![format!("to the {} itself, beside its `type`", typed.family)],
+            None => self.schema.homes(name),
+        };
+        if !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
+            let help = "text with a comma or a bracket in it needs quotes: expr: 'size(record.items) > 1'";
+            return self.findings.add(Code::UnknownKey, key.span, format!("`{name}` is no key"), help);
+        }
+        let help = match (nearest(name, here.clone()), everywhere.as_slice()) {
+            (Some(meant), homes) if homes.is_empty() || meant.eq_ignore_ascii_case(name) => {
+                format!("did you mean `{meant}`?")
+            }
+            (Some(meant), [home, ..]) => format!("did you mean `{meant}`? `{name}` belongs {home}"),
+            (_, []) => format!("the keys here are {}", sentence_list(here, "and")),
+            (None, homes) => {
+                let shown = homes.iter().take(3).map(String::as_str).collect::<Vec<_>>();
+                let more = if homes.len() > shown.len() { ", among others" } else { "" };
+                format!("`{name}` belongs {}{more}", shown.join(", or "))
+            }
+        };
+        self.findings.add(Code::UnknownKey, key.span, format!("unknown key `{name}`"), help);
+    }
+
+    fn wrong(&mut self, node: &Node, message: &str, help: &str) {
+        let found = match node.scalar().map(Scalar::plain) {
+            Some(Plain::Null) => "nothing is there".to_owned(),
+            _ => format!("this is {}", node.kind()),
+        };
+        self.findings.add(Code::WrongType, node.span, format!("{message}, and {found}"), help);
+    }
+}
+
+/// What people call things elsewhere.
+fn habit<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let meant = match text.to_ascii_lowercase().as_str() {
+        "groupby" | "group_by" | "partitionby" | "key" => "keyBy",
+        "aggregate" | "sum" | "count" | "fold" | "agg" => "reduce",
+        "where" | "select_if" | "condition" => "filter",
+        "select" | "pick" => "project",
+        "drop" | "delete" | "unset" => "remove",
+        "unnest" | "unwind" => "explode",
+        "distinct" | "deduplicate" | "unique" => "dedupe",
+        "switch" | "split" | "router" => "route",
+        "merge" | "concat" => "union",
+        "transform" | "mapping" => "map",
+        "console" | "print" | "log" => "stdout",
+        "devnull" | "null" | "drop_all" => "blackhole",
+        _ => return None,
+    };
+    words.find(|word| *word == meant)
+}
+
+/// Whether a scalar is what its key takes.
+fn fits(scalar: &Scalar, shape: &Shape, key: &str) -> Result<(), units::Refusal> {
+    let plain = scalar.plain();
+    let wrong = |help: String| {
+        let message = match plain {
+            Plain::Null => format!("`{key}` has no value"),
+            _ => format!("`{key}` must be {}, and `{}` is {}", shape.phrase(), scalar.text, plain.kind()),
+        };
+        Err((Code::WrongType, message, help))
+    };
+    if plain == Plain::Null || (scalar.text.is_empty() && !matches!(shape, Shape::Any)) {
+        return wrong(format!("give it {}", shape.phrase()));
+    }
+    match (shape, &plain) {
+        (Shape::Integer(..) | Shape::Positive, Plain::Text(text)) if !scalar.plain && text.parse::<f64>().is_ok() => {
+            wrong(format!("write it without quotes: {text}"))
+        }
+        (Shape::Text, Plain::Text(_)) | (Shape::Bool, Plain::Bool(_)) => Ok(()),
+        (Shape::Text, _) => wrong(format!("if text is meant, write it in quotes: \"{}\"", scalar.text)),
+        (Shape::Integer(least, most), Plain::Integer(n)) if (least..=most).contains(&n) => Ok(()),
+        (Shape::Integer(least, most), Plain::Integer(n)) => {
+            let help = match *most {
+                i64::MAX => format!("use {least} or more"),
+                most => format!("use a number from {least} to {most}"),
+            };
+            Err((Code::OutOfRange, format!("`{key}` cannot be {n}"), help))
+        }
+        (Shape::Positive, Plain::Integer(n)) if *n > 0 => Ok(()),
+        (Shape::Positive, Plain::Float(n)) if *n > 0.0 => Ok(()),
+        (Shape::Positive, Plain::Integer(_) | Plain::Float(_)) => {
+            Err((Code::OutOfRange, format!("`{key}` cannot be {}", scalar.text), "use a number above 0".into()))
+        }
+        (Shape::Duration, Plain::Text(text)) => units::duration(text).map(drop),
+        (Shape::Duration, Plain::Integer(_) | Plain::Float(_)) => units::duration(&scalar.text).map(drop),
+        (Shape::Size, Plain::Text(text)) => units::size(text).map(drop),
+        (Shape::Size, Plain::Integer(_) | Plain::Float(_)) => units::size(&scalar.text).map(drop),
+        (Shape::Path, _) => {
+            Path::parse(&scalar.text).map(drop).map_err(|(message, help)| (Code::BadPath, message, help))
+        }
+        (Shape::Pattern, _) => pattern(&scalar.text),
+        (Shape::Expression, _) => Ok(()),
+        (Shape::Word(words), _) => word(&scalar.text, words, key),
+        _ => wrong(format!("write {}", shape.phrase())),
+    }
+}
+
+fn pattern(text: &str) -> Result<(), units::Refusal> {
+    let refusal = |error: regex::Error| {
+        let last = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let help = "see https://docs.rs/regex/latest/regex/#syntax; a backslash needs single quotes around the text";
+        (Code::BadPattern, format!("`{text}` is no regular expression: {last}"), help.to_owned())
+    };
+    regex::Regex::new(text).map(drop).map_err(refusal)
+}
+
+fn word(text: &str, words: &'static [Word], key: &str) -> Result<(), units::Refusal> {
+    if words.iter().any(|word| word.text == text) {
+        return Ok(());
+    }
+    let all = || words.iter().map(|word| word.text);
+    let help = match nearest(text, all()).or_else(|| symbol(text, all())) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("use {}", either(words)),
+    };
+    Err((Code::UnknownValue, format!("`{key}` cannot be `{text}`"), help))
+}
+
+/// Operators as they are written in programs.
+fn symbol<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let meant = match text {
+        "=" | "==" | "eq" => "equals",
+        "!=" | "<>" | "ne" => "notEquals",
+        ">" => "gt",
+        ">=" | "ge" => "gte",
+        "<" => "lt",
+        "<=" | "le" => "lte",
+        "~" | "=~" | "regex" => "matches",
+        "average" | "mean" => "avg",
+        _ => return None,
+    };
+    words.find(|word| *word == meant)
+}
+
+/// `a`, `b` or `c`.
+pub(super) fn either(words: &[Word]) -> String {
+    sentence_list(words.iter().map(|word| word.text), "or")
+}
+
+/// `a`, `b` and `c`.
+pub(crate) fn sentence_list<S: AsRef<str>>(words: impl Iterator<Item = S>, joined_by: &str) -> String {
+    let words: Vec<_> = words.map(|word| format!("`{}`", word.as_ref())).collect();
+    match words.split_last() {
+        None => "nothing".into(),
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} {joined_by} {last}", before.join(", ")),
+    }
+}
+
+/// What there is to choose from.
+pub(crate) fn there_are<S: AsRef<str>>(words: impl ExactSizeIterator<Item = S>) -> String {
+    let verb = if words.len() == 1 { "there is only" } else { "there are" };
+    format!("{verb} {}", sentence_list(words, "and"))
+}
+
+fn names(keys: &[Key]) -> String {
+    sentence_list(keys.iter().map(|key| key.name), "and")
+}

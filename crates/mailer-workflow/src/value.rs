@@ -1,0 +1,272 @@
+//! Values whose type nobody knew when the program was compiled: what flows through a workflow.
+//!
+//! A value is three words. Strings, lists and objects are shared, so that a copy costs a counter; names of fields are
+//! shared between records. Parts of a JSON record that no step reads stay text ([`Value::Raw`]) and are written out as they came.
+
+mod json;
+mod key;
+mod order;
+mod projection;
+mod raw;
+mod stored;
+mod text;
+
+pub use json::{JsonDecoder, write_json};
+pub use key::ValueKey;
+pub use projection::Projection;
+pub use raw::Raw;
+pub use text::Text;
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A value as JSON knows it.
+///
+/// Whole numbers from -2⁶³ to 2⁶³-1 are exact; others are floating point. `1` and `1.0` are equal, `1` and `"1"` are not.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Nothing.
+    #[default]
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    Text(Text),
+    /// Values in order.
+    List(Arc<Vec<Value>>),
+    /// Named values, in the order in which they were written.
+    Object(Arc<Object>),
+    /// JSON that nobody has looked at yet.
+    Raw(Arc<Raw>),
+}
+
+/// Fields in the order in which they were written. Of two with one name the last counts.
+#[derive(Clone, Debug, Default)]
+pub struct Object {
+    fields: Vec<(Text, Value)>,
+}
+
+impl Object {
+    /// An empty object with room for `fields` fields.
+    pub fn with_capacity(fields: usize) -> Self {
+        Self { fields: Vec::with_capacity(fields) }
+    }
+
+    /// The fields, in order.
+    pub fn fields(&self) -> &[(Text, Value)] {
+        &self.fields
+    }
+
+    /// Adds a field behind the others, without looking for another of that name.
+    pub fn push(&mut self, name: Text, value: Value) {
+        self.fields.push((name, value));
+    }
+
+    /// The field called `name`.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.place(name).map(|place| &self.fields[place].1)
+    }
+
+    #[inline]
+    fn place(&self, name: &str) -> Option<usize> {
+        self.fields.iter().rposition(|(known, _)| known.as_str() == name)
+    }
+}
+
+impl<N: Into<Text>, V: Into<Value>> FromIterator<(N, V)> for Object {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(fields: I) -> Self {
+        Self { fields: fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+}
+
+impl Value {
+    /// An object of fields in order.
+    pub fn object<N: Into<Text>, V: Into<Value>>(fields: impl IntoIterator<Item = (N, V)>) -> Value {
+        Value::Object(Arc::new(fields.into_iter().collect()))
+    }
+
+    /// What it is behind [`Value::Raw`]: looked at now, if it was not before.
+    #[inline]
+    pub fn seen(&self) -> &Value {
+        match self {
+            Value::Raw(raw) => raw.value(),
+            seen => seen,
+        }
+    }
+
+    /// The field called `name` of an object; the element of that number of a list.
+    #[inline]
+    pub fn field(&self, name: &Text) -> Option<&Value> {
+        match self.seen() {
+            Value::Object(object) => object.get(name.as_str()),
+            Value::List(list) => list.get(name.as_str().parse::<usize>().ok()?),
+            _ => None,
+        }
+    }
+
+    /// The fields of an object; none of anything else.
+    pub fn fields(&self) -> &[(Text, Value)] {
+        match self.seen() {
+            Value::Object(object) => &object.fields,
+            _ => &[],
+        }
+    }
+
+    /// The text of a text.
+    pub fn as_str(&self) -> Option<&str> {
+        match self.seen() {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list.
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self.seen() {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// A number, exact or not.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self.seen() {
+            Value::Integer(n) => Some(*n as f64),
+            Value::Float(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// A number that is whole.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self.seen() {
+            Value::Integer(n) => Some(*n),
+            Value::Float(n) => whole(*n),
+            _ => None,
+        }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_null(&self) -> bool {
+        matches!(self.seen(), Value::Null)
+    }
+
+    /// What it is, for a sentence: `text`.
+    pub fn kind(&self) -> &'static str {
+        match self.seen() {
+            Value::Null | Value::Raw(_) => "null",
+            Value::Bool(_) => "a truth value",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    /// Looks at it for good, so that it can be changed.
+    fn own(&mut self) -> &mut Value {
+        if let Value::Raw(raw) = self {
+            *self = raw.value().clone();
+        }
+        self
+    }
+
+    pub(crate) fn field_mut(&mut self, name: &Text) -> Option<&mut Value> {
+        match self.own() {
+            Value::Object(object) => {
+                let place = object.place(name.as_str())?;
+                Arc::make_mut(object).fields.get_mut(place).map(|(_, value)| value)
+            }
+            Value::List(list) => {
+                let place = name.as_str().parse::<usize>().ok()?;
+                Arc::make_mut(list).get_mut(place)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn field_mut_or_insert(&mut self, name: &Text) -> &mut Value {
+        let inside_list = |list: &Vec<Value>| name.as_str().parse().is_ok_and(|place: usize| place < list.len());
+        match self.own() {
+            Value::Object(_) => {}
+            Value::List(list) if inside_list(list) => {}
+            other => *other = Value::Object(Arc::default()),
+        }
+        match self {
+            Value::List(list) => {
+                let place = name.as_str().parse::<usize>().unwrap_or_default();
+                &mut Arc::make_mut(list)[place]
+            }
+            Value::Object(object) => {
+                let fields = &mut Arc::make_mut(object).fields;
+                let place = fields.iter().rposition(|(known, _)| known == name).unwrap_or_else(|| {
+                    fields.push((name.clone(), Value::Null));
+                    fields.len() - 1
+                });
+                &mut fields[place].1
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn take_field(&mut self, name: &Text) -> Option<Value> {
+        let Value::Object(object) = self.own() else { return None };
+        let place = object.place(name.as_str())?;
+        Some(Arc::make_mut(object).fields.remove(place).1)
+    }
+}
+
+/// The whole number that `n` is, if it is one.
+pub(crate) fn whole(n: f64) -> Option<i64> {
+    // 2⁶³ itself is no i64.
+    (n.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&n)).then_some(n as i64)
+}
+
+/// As JSON.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = Vec::new();
+        write_json(self, &mut out);
+        f.write_str(&String::from_utf8_lossy(&out))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.into())
+    }
+}
+
+impl From<Text> for Value {
+    fn from(text: Text) -> Self {
+        Value::Text(text)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Self {
+        Value::Integer(n)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(n: f64) -> Self {
+        Value::Float(n)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Value::Bool(b)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(values: Vec<Value>) -> Self {
+        Value::List(Arc::new(values))
+    }
+}

@@ -1,0 +1,31 @@
+//! JSON that nobody has looked at yet.
+
+use super::{JsonDecoder, Value};
+use std::sync::OnceLock;
+
+/// A piece of JSON whose syntax was checked and whose content was not looked at. It is written out as it came, digit by
+/// digit.
+///
+/// A number beyond the range of floating point, or half a surrogate pair in a string, is fine as long as it is only passed on;
+/// who reads it finds null.
+#[derive(Debug)]
+pub struct Raw {
+    text: Box<str>,
+    seen: OnceLock<Value>,
+}
+
+impl Raw {
+    pub(super) fn new(text: &str) -> Self {
+        Self { text: text.into(), seen: OnceLock::new() }
+    }
+
+    /// The JSON.
+    pub fn as_json(&self) -> &str {
+        &self.text
+    }
+
+    /// What it says.
+    pub fn value(&self) -> &Value {
+        self.seen.get_or_init(|| JsonDecoder::default().decode(self.text.as_bytes()).unwrap_or_default())
+    }
+}
