@@ -132,7 +132,8 @@ impl Watch {
     fn slowest(&self, now: Duration, status: &JobStatus, shares: &[StageShares]) -> Option<Bottleneck> {
         let is_full = |edge: &&EdgeStatus| self.full_since.contains_key(&edge.name);
         let stages = || status.stages.iter().zip(shares);
-        let behind = |stage: &StageStatus| status.edges.iter().filter(|edge| edge.from == stage.name).any(|e| is_full(&e));
+        let behind =
+            |stage: &StageStatus| status.edges.iter().filter(|edge| edge.from == stage.name).any(|e| is_full(&e));
         let before = |stage: &StageStatus| status.edges.iter().filter(|edge| edge.to == stage.name).find(is_full);
         // Held up by what is no edge: a sink, or the budget.
         let held_up = stages().find(|(stage, shares)| shares.blocked >= HELD_UP && !behind(stage));

@@ -9,8 +9,8 @@ pub(crate) mod status;
 pub use event::JobEvent;
 pub use restart::RestartPolicy;
 pub use status::{
-    EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus, StageStatus,
-    WorkerStatus,
+    EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus,
+    StageStatus, WorkerStatus,
 };
 
 use crate::attempt::{Plan, Start};

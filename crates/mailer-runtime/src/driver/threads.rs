@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Wake, Waker};
 use std::thread::{Builder, JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// Rounds without progress before a thread parks.
@@ -115,7 +115,7 @@ fn join(thread: JoinHandle<()>) {
 /// The loop of one thread.
 fn work(tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
     signal.adopt();
-    let mut tasks: Vec<_> = tasks.into_iter().map(Timed::new).collect();
+    let mut tasks: Vec<_> = tasks.into_iter().map(|task| Timed { task, doing: None, since: Duration::ZERO }).collect();
     let mut idle = 0;
     while !tasks.is_empty() && !shared.is_halted() {
         signal.arm();
@@ -134,8 +134,8 @@ fn work(tasks: Vec<Box<dyn Task>>, signal: &Signal, shared: &JobShared) {
 
 /// One step of every task; `true` when one of them worked.
 fn round(tasks: &mut Vec<Timed>, shared: &JobShared) -> bool {
-    let (mut worked, mut now) = (false, Instant::now());
-    tasks.retain_mut(|task| match task.step(&mut now) {
+    let (mut worked, mut now) = (false, shared.clock.monotonic());
+    tasks.retain_mut(|task| match task.step(&mut now, shared) {
         Ok(Progress::Worked) => {
             worked = true;
             true
@@ -158,28 +158,24 @@ struct Timed {
     task: Box<dyn Task>,
     /// What it has been doing since its last step; `None`: it could have gone on, and others had their turn.
     doing: Option<Spent>,
-    since: Instant,
+    since: Duration,
 }
 
 impl Timed {
-    fn new(task: Box<dyn Task>) -> Self {
-        Self { task, doing: None, since: Instant::now() }
-    }
-
     /// `now` is when the step before this one ended, and afterwards when this one did.
-    fn step(&mut self, now: &mut Instant) -> Result<Progress> {
+    fn step(&mut self, now: &mut Duration, shared: &JobShared) -> Result<Progress> {
         if let Some(doing) = self.doing {
-            self.task.meter().spend(doing, now.duration_since(self.since));
+            self.task.meter().spend(doing, now.saturating_sub(self.since));
         }
         let began = *now;
         let progress = step(self.task.as_mut());
-        *now = Instant::now();
+        *now = shared.clock.monotonic();
         let (spent, doing) = match progress {
             Ok(Progress::Waiting) => (Spent::Waiting, Some(Spent::Waiting)),
             Ok(Progress::Blocked) => (Spent::Blocked, Some(Spent::Blocked)),
             _ => (Spent::Busy, None),
         };
-        self.task.meter().spend(spent, now.duration_since(began));
+        self.task.meter().spend(spent, now.saturating_sub(began));
         (self.doing, self.since) = (doing, *now);
         progress
     }

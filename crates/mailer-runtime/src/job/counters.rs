@@ -1,6 +1,8 @@
 //! Counters of one run, shared with its tasks: updated per batch, read when somebody asks for the status.
 
-use super::status::{EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, WorkerStatus};
+use super::status::{
+    EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, WorkerStatus,
+};
 use crate::edge::{Capacity, Meter};
 use crate::shared::{JobShared, lock};
 use mailer_core::{Timestamp, Watermark};

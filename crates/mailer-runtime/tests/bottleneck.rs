@@ -1,0 +1,51 @@
+//! A running job says which of its stages is slow.
+
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+use mailer_runtime::{Blackhole, Env, Generator, JobState, Limit, Stop};
+use std::hint::{black_box, spin_loop};
+
+/// Work that takes a while on any machine, and cannot be left out.
+fn labour() {
+    for turn in 0..20_000 {
+        black_box(turn);
+        spin_loop();
+    }
+}
+
+#[test]
+fn the_slow_stage_is_named_and_its_time_is_put_down() {
+    let env = Env::new("slow").workers(1);
+    env.source("numbers", Generator::new(|number| number))
+        .key_by(|number| number % 7)
+        .partitions(2)
+        .aggregate(
+            "totals",
+            || 0u64,
+            |sum, number| {
+                labour();
+                *sum += number;
+            },
+            |_key, sum| *sum,
+        )
+        .sink("out", Blackhole);
+    let job = env.start().unwrap();
+    let bottleneck = loop {
+        let status = job.status();
+        assert_ne!(status.state, JobState::Failed, "{:?}", status.error);
+        match status.bottleneck {
+            Some(bottleneck) if bottleneck.full_for.is_some() => break bottleneck,
+            _ => std::thread::yield_now(),
+        }
+    };
+    let stage = job.status().stages.into_iter().find(|stage| stage.name == bottleneck.stage).unwrap();
+    assert!(stage.is_keyed && stage.workers == 2, "{bottleneck}");
+    assert_eq!(bottleneck.limit, Limit::Work, "{bottleneck}");
+    assert!(bottleneck.to_string().contains("is the bottleneck: busy"), "{bottleneck}");
+    let status = job.status();
+    let source = &status.stages[0].by_worker[0];
+    assert!(source.blocked > source.busy, "the source waits for the slow stage: {source:?}");
+    assert!(stage.by_worker.iter().all(|worker| worker.busy > worker.blocked), "{stage:?}");
+    job.stop(Stop::Now).unwrap();
+    job.wait().unwrap();
+}
