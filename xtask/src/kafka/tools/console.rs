@@ -123,14 +123,12 @@ pub(super) fn parse(output: &[u8]) -> Result<Vec<ConsoleRecord>> {
 /// A consumer whose group was upset begins again where the group had committed last, and shows what it has shown. That is no
 /// copy in the log: a copy lies at an offset of its own.
 pub(super) fn each_once(records: Vec<ConsoleRecord>) -> Result<Vec<ConsoleRecord>> {
-    let mut seen: BTreeMap<(i32, i64), ConsoleRecord> = BTreeMap::new();
-    let mut once = Vec::with_capacity(records.len());
+    let mut places: BTreeMap<(i32, i64), usize> = BTreeMap::new();
+    let mut once: Vec<ConsoleRecord> = Vec::with_capacity(records.len());
     for record in records {
-        match seen.get(&(record.partition, record.offset)) {
-            None => {
-                seen.insert((record.partition, record.offset), record.clone());
-                once.push(record);
-            }
+        let at = *places.entry((record.partition, record.offset)).or_insert(once.len());
+        match once.get(at) {
+            None => once.push(record),
             Some(shown) if *shown == record => {}
             Some(shown) => bail!("the console consumer shows two records at one place: {shown:?} and {record:?}"),
         }
