@@ -318,7 +318,8 @@ fn read_from(file: &Path, begin: u64) -> Result<String> {
 /// once, and then much about shutting down.
 fn reasons(log: &Path, begin: u64) -> String {
     let text = read_from(log, begin).unwrap_or_default();
-    let reason = |line: &&str| [" ERROR ", " FATAL ", "Exception", "Caused by"].iter().any(|word| line.contains(word));
+    let words = [" ERROR ", " FATAL ", "Exception", "Caused by", "Error: "];
+    let reason = |line: &&str| words.iter().any(|word| line.contains(word));
     let reasons: Vec<&str> = text.lines().filter(reason).take(10).collect();
     if reasons.is_empty() { process::tail(&text, 20) } else { reasons.join("\n") }
 }
@@ -346,5 +347,7 @@ mod tests {
         assert_eq!(reasons(&log, begin), "second start");
         fs::write(&log, "begin\n[x] ERROR bad port (Kafka)\nshutting down\n").unwrap();
         assert_eq!(reasons(&log, 0), "[x] ERROR bad port (Kafka)");
+        fs::write(&log, "[x] ERROR fatal (Kafka)\njava.lang.OutOfMemoryError: Java heap space\n\tat a.b.C\n").unwrap();
+        assert!(reasons(&log, 0).ends_with("java.lang.OutOfMemoryError: Java heap space"), "not all are exceptions");
     }
 }

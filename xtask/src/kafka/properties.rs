@@ -52,8 +52,10 @@ broker.heartbeat.interval.ms=500
 # No test waits for members that do not come, or for a transaction that timed out long ago.
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
-# Nor for a compaction (15 s by default).
+# Nor for a compaction (15 s by default), whose table of keys (128 MB by default) would be half of a broker's heap, in
+# one piece: now and then a broker that came back found no room for it and ended.
 log.cleaner.backoff.ms=500
+log.cleaner.dedupe.buffer.size=4194304
 ",
         listeners = listeners(port, controller),
         data = data.display()
