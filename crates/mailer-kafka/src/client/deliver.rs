@@ -4,9 +4,10 @@
 //! this has no memory of what was acknowledged. Brokers take one batch of a partition in a request; a request carries the
 //! next batch of every partition that has one, and up to five requests are on their way.
 //!
-//! In transactions of version 2 the first batch of a partition also announces it to the coordinator, which may be busy: with
-//! the markers of the transaction before, or with what another broker announces at the same time. Such a request goes alone,
-//! since what is sent behind a refused batch would be out of order, and is repeated while the coordinator says "not now".
+//! The first batch of a partition may be refused for a reason that passes: its leader may have become one in the metadata a
+//! moment before it knows itself; and in transactions of version 2 that batch also announces the partition to the
+//! coordinator, which may be busy with the markers of the transaction before, or with what another broker announces at the
+//! same time. Such a request goes alone, since what is sent behind a refused batch would be out of order, and is repeated.
 
 use super::producer::Identity;
 use super::{Cause, Client, Failure};
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// Requests on their way to one broker: what idempotence allows.
 const IN_FLIGHT: usize = 5;
 
-/// How often a leader may say of a first batch that it leads not: about a second.
+/// How often a broker may say that it does not know a new partition, or not as its leader: about a second.
 const REFUSALS: u32 = 5;
 
 /// What all requests of a delivery have in common.
@@ -65,8 +66,8 @@ pub(crate) fn after(sequence: i32, records: u32) -> i32 {
     (next % (i64::from(i32::MAX) + 1)) as i32
 }
 
-/// Partitions that the coordinator knows to be in the transaction.
-pub(super) type Announced = BTreeSet<(Arc<str>, i32)>;
+/// Partitions of topics.
+pub(super) type Partitions = BTreeSet<(Arc<str>, i32)>;
 
 /// Batches by leader, in the order of each partition.
 pub(super) async fn route(
@@ -74,7 +75,7 @@ pub(super) async fn route(
     topic: &Arc<str>,
     parts: Vec<Parted>,
     (sequences, identity): (&mut Sequences, Identity),
-    announced: &Announced,
+    written: &Partitions,
 ) -> Result<BTreeMap<i32, Lanes>, Failure> {
     let mut by_leader: BTreeMap<i32, Lanes> = BTreeMap::new();
     let mut leaders: HashMap<i32, Leader> = HashMap::new();
@@ -87,7 +88,7 @@ pub(super) async fn route(
         sequences.stamp(topic, &mut parted, identity);
         let lanes = by_leader.entry(leader.broker).or_default();
         lanes.leaders.insert(parted.partition, leader);
-        if !announced.contains(&(topic.clone(), parted.partition)) {
+        if !written.contains(&(topic.clone(), parted.partition)) {
             lanes.fresh.insert(parted.partition);
         }
         lanes.waiting.entry(parted.partition).or_default().push_back(parted.batch);
@@ -100,7 +101,7 @@ pub(super) async fn route(
 pub(super) struct Lanes {
     leaders: HashMap<i32, Leader>,
     waiting: BTreeMap<i32, VecDeque<SealedBatch>>,
-    /// Partitions whose next batch announces them.
+    /// Partitions whose next batch is their first in this transaction.
     fresh: BTreeSet<i32>,
 }
 
@@ -120,32 +121,52 @@ impl Lanes {
         taken
     }
 
-    /// Whether these batches announce a partition; they do it once.
-    fn announces(&mut self, batches: &[(i32, SealedBatch)]) -> bool {
+    /// Whether one of these batches is the first of its partition.
+    fn opens(&mut self, batches: &[(i32, SealedBatch)]) -> bool {
         let fresh = self.fresh.len();
         self.fresh.retain(|partition| batches.iter().all(|(taken, _)| taken != partition));
         self.fresh.len() < fresh
     }
 }
 
-/// Sends what announces a partition, until the coordinator has time. A batch that was taken is known when it comes again.
-async fn announce(
+/// How often what is refused at the beginning of a transaction is asked again.
+pub(super) struct Patience {
+    backoff: Backoff,
+    refusals: u32,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        Self { backoff: Backoff::new(), refusals: 0 }
+    }
+
+    /// Waits for a while and says `true` when the refusal may pass: a coordinator is busy for as long as it is busy, but a
+    /// broker hears soon of a partition that is new.
+    pub(super) async fn may_pass(&mut self, failure: &Failure) -> bool {
+        let is_new =
+            failure.is(ResponseError::NotLeaderOrFollower) || failure.is(ResponseError::UnknownTopicOrPartition);
+        self.refusals += u32::from(is_new);
+        let may_pass = failure.is(ResponseError::ConcurrentTransactions) || (is_new && self.refusals <= REFUSALS);
+        if may_pass {
+            self.backoff.pause().await;
+        }
+        may_pass
+    }
+}
+
+/// Sends first batches until leader and coordinator are ready. A batch that was taken is known when it comes again.
+async fn open(
     client: &Client,
     connection: &Connection,
     terms: &Terms,
     batches: &[(i32, SealedBatch)],
     leaders: &HashMap<i32, Leader>,
 ) -> Result<(), Failure> {
-    let (mut backoff, mut refusals) = (Backoff::new(), 0);
+    let mut patience = Patience::new();
     loop {
         let answer = send(connection, terms, batches).await?;
         match acknowledged(client, terms, leaders, answer.wait().await) {
-            Err(failure) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
-            // Metadata names the leader of a new partition a moment before it leads.
-            Err(failure) if failure.is(ResponseError::NotLeaderOrFollower) && refusals < REFUSALS => {
-                refusals += 1;
-                backoff.pause().await;
-            }
+            Err(failure) if patience.may_pass(&failure).await => {}
             done => return done,
         }
     }
@@ -162,16 +183,16 @@ pub(super) async fn deliver(
     let mut on_the_way: VecDeque<Answer<ProduceRequest>> = VecDeque::new();
     loop {
         let batches = lanes.next(terms.request_bytes);
-        let announces = lanes.announces(&batches);
-        let beside = if batches.is_empty() || announces { 0 } else { IN_FLIGHT - 1 };
+        let opens = lanes.opens(&batches);
+        let beside = if batches.is_empty() || opens { 0 } else { IN_FLIGHT - 1 };
         while on_the_way.len() > beside
             && let Some(answer) = on_the_way.pop_front()
         {
             acknowledged(&client, &terms, &lanes.leaders, answer.wait().await)?;
         }
-        match announces {
+        match opens {
             _ if batches.is_empty() => return Ok(()),
-            true => announce(&client, &connection, &terms, &batches, &lanes.leaders).await?,
+            true => open(&client, &connection, &terms, &batches, &lanes.leaders).await?,
             false => on_the_way.push_back(send(&connection, &terms, &batches).await?),
         }
         on_sent(batches.iter().map(|(_, batch)| u64::from(batch.records())).sum());
@@ -254,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_batch_of_a_partition_announces_it() {
+    fn the_first_batch_of_a_partition_is_known() {
         let mut lanes = Lanes { fresh: BTreeSet::from([0, 2]), ..Lanes::default() };
         let batches = |partitions: &[i32]| partitions.iter().map(|p| (*p, sealed(1))).collect::<Vec<_>>();
-        assert!(!lanes.announces(&batches(&[1])));
-        assert!(lanes.announces(&batches(&[0, 1, 2])));
-        assert!(!lanes.announces(&batches(&[0, 1, 2])));
+        assert!(!lanes.opens(&batches(&[1])));
+        assert!(lanes.opens(&batches(&[0, 1, 2])));
+        assert!(!lanes.opens(&batches(&[0, 1, 2])));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+const UNKNOWN_PARTITION: i16 = 3;
+const NOT_LEADER: i16 = 6;
 const CONCURRENT_TRANSACTIONS: i16 = 51;
 
 /// A broker of transaction version 2; broker 7 coordinates.
@@ -92,6 +94,38 @@ async fn a_coordinator_that_is_busy_with_what_another_broker_announces_is_waited
     let mut transactions = claim(&seven).await;
     transact(&mut transactions, vec![batch(0), batch(1), batch(1)]).await.unwrap();
     assert_eq!((seven.seen(ApiKey::Produce).len(), eight.seen(ApiKey::Produce).len()), (1, 4));
+}
+
+/// Metadata names the leader of a new partition a moment before it leads.
+#[tokio::test]
+async fn a_leader_that_has_not_heard_of_a_new_partition_is_waited_for() {
+    for version in [1, 2] {
+        for code in [NOT_LEADER, UNKNOWN_PARTITION] {
+            let (view, refusals) = (View::default(), AtomicUsize::new(2));
+            let unaware = move |asked: &Asked| {
+                let refused = refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+                produced(asked, refused.map_or(0, |_| code))
+            };
+            let seven = broker_of(version, &view, 7, unaware).await;
+            view.led_by(&[(0, 7)]);
+            let mut transactions = claim(&seven).await;
+            transact(&mut transactions, vec![batch(0), batch(0)]).await.unwrap();
+            assert_eq!(seven.seen(ApiKey::Produce).len(), 4, "version {version}: two refusals, two batches");
+        }
+    }
+}
+
+/// One that never leads is not asked for ever.
+#[tokio::test]
+async fn a_leader_that_never_leads_ends_the_transaction() {
+    for version in [1, 2] {
+        let view = View::default();
+        let seven = broker_of(version, &view, 7, |asked| produced(asked, NOT_LEADER)).await;
+        view.led_by(&[(0, 7)]);
+        let mut transactions = claim(&seven).await;
+        let failure = transact(&mut transactions, vec![batch(0)]).await.unwrap_err();
+        assert_eq!(failure.code, Some(NOT_LEADER), "version {version}");
+    }
 }
 
 /// Checkpoints may be further apart than connections live.

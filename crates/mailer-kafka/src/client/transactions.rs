@@ -4,7 +4,7 @@
 //! transaction to the next. Version 2 (KIP-890): producing announces the partition, every end hands out another epoch, and
 //! sequences begin again at 0.
 
-use super::deliver::{self, Announced, OnSent, Sequences, Terms};
+use super::deliver::{self, OnSent, Partitions, Patience, Sequences, Terms};
 use super::producer::{self, Identity};
 use super::{Cause, Client, Failure, WriterSettings};
 use crate::gather::Parted;
@@ -52,8 +52,10 @@ pub(crate) struct Transactions {
     sequences: Sequences,
     /// Connections for producing, by broker.
     leaders: BTreeMap<i32, Connection>,
-    /// Announced in this transaction.
-    announced: Announced,
+    /// Known to the coordinator as part of this transaction (version 1 asks it before anything is written).
+    announced: Partitions,
+    /// Written to in this transaction.
+    written: Partitions,
     state: State,
 }
 
@@ -83,7 +85,8 @@ impl Transactions {
             identity,
             sequences: Sequences::default(),
             leaders: BTreeMap::new(),
-            announced: Announced::new(),
+            announced: Partitions::new(),
+            written: Partitions::new(),
             state: State::Ready,
         })
     }
@@ -123,7 +126,7 @@ impl Transactions {
         }
         let partitions: BTreeSet<i32> = parts.iter().map(|parted| parted.partition).collect();
         let sender = (&mut self.sequences, self.identity);
-        let routed = deliver::route(&self.client, &topic, parts, sender, &self.announced).await?;
+        let routed = deliver::route(&self.client, &topic, parts, sender, &self.written).await?;
         let mut sending = JoinSet::new();
         // From here on the brokers may know of the transaction.
         self.state = State::Open;
@@ -135,7 +138,7 @@ impl Transactions {
         while let Some(done) = sending.join_next().await {
             done.unwrap_or_else(|_| Err(Failure::new(Cause::Other, "a task that wrote to Kafka panicked")))?;
         }
-        self.announced.extend(partitions.into_iter().map(|partition| (topic.clone(), partition)));
+        self.written.extend(partitions.into_iter().map(|partition| (topic.clone(), partition)));
         Ok(())
     }
 
@@ -196,12 +199,12 @@ impl Transactions {
             .with_v3_and_below_producer_id(ProducerId(self.identity.id))
             .with_v3_and_below_producer_epoch(self.identity.epoch)
             .with_v3_and_below_topics(vec![named]);
-        let mut backoff = Backoff::new();
+        let mut patience = Patience::new();
         self.reach().await?;
         self.state = State::Open;
         loop {
             match self.added(&request).await {
-                Err(failure) if failure.is(ResponseError::ConcurrentTransactions) => backoff.pause().await,
+                Err(failure) if patience.may_pass(&failure).await => {}
                 done => {
                     done?;
                     break;
@@ -248,6 +251,7 @@ impl Transactions {
             self.sequences.clear();
         }
         self.announced.clear();
+        self.written.clear();
         self.state = State::Ready;
         Ok(())
     }
