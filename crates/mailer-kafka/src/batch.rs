@@ -21,6 +21,7 @@
 
 mod aborted;
 mod builder;
+mod checksum;
 mod codec;
 mod header;
 mod lz4;

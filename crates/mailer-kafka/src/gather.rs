@@ -2,8 +2,14 @@
 
 use crate::batch::{BatchBuilder, SealedBatch, Settings};
 use crate::encode::Encoded;
+use crate::spares::Spares;
 use mailer_core::Result;
 use std::collections::BTreeMap;
+
+/// Memory of batches that is used again.
+const SPARE: usize = 16 << 20;
+/// Batches from this size on are worth it.
+const LARGE: usize = 16 << 10;
 
 /// Open and finished batches of one topic.
 #[derive(Debug)]
@@ -14,6 +20,7 @@ pub(crate) struct Gather {
     open_bytes: usize,
     done_bytes: usize,
     records: u64,
+    spares: Spares,
 }
 
 /// A batch and the partition it is for.
@@ -25,19 +32,28 @@ pub(crate) struct Parted {
 
 impl Gather {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, open: BTreeMap::new(), done: Vec::new(), open_bytes: 0, done_bytes: 0, records: 0 }
+        let (open, done, spares) = (BTreeMap::new(), Vec::new(), Spares::new(SPARE));
+        Self { settings, open, done, open_bytes: 0, done_bytes: 0, records: 0, spares }
+    }
+
+    /// Begins to count anew, with other settings. All batches must be ended and taken.
+    pub(crate) fn restart(&mut self, settings: Settings) {
+        (self.settings, self.records) = (settings, 0);
     }
 
     /// Appends a record at `timestamp`, in ms since the Unix epoch.
     pub(crate) fn push(&mut self, partition: i32, timestamp: i64, record: &Encoded) -> Result<()> {
-        let builder = self.open.entry(partition).or_insert_with(|| BatchBuilder::new(self.settings));
+        let Self { settings, open, spares, .. } = self;
+        let builder = open.entry(partition).or_insert_with(|| fresh(spares, *settings, Vec::new));
         let (key, value, headers) = (record.key(), record.value(), record.headers().as_slice());
         let before = held(builder);
         if builder.append(timestamp, key, value, headers).is_err() {
-            let sealed = builder.seal()?;
+            let next = fresh(spares, *settings, || Vec::with_capacity(before));
+            let full = std::mem::replace(builder, next);
             // An empty batch takes any record.
             let _ = builder.append(timestamp, key, value, headers);
             self.open_bytes += held(builder);
+            let sealed = full.seal()?;
             self.keep(partition, sealed);
         } else {
             self.open_bytes += held(builder);
@@ -49,16 +65,19 @@ impl Gather {
 
     /// Ends every open batch.
     pub(crate) fn close(&mut self) -> Result<()> {
-        let sealed = self.open.iter_mut().map(|(partition, builder)| Ok((*partition, builder.seal()?)));
-        let sealed = sealed.collect::<Result<Vec<_>>>()?;
-        sealed.into_iter().for_each(|(partition, batch)| self.keep(partition, batch));
-        self.open.clear();
         self.open_bytes = 0;
+        for (partition, builder) in std::mem::take(&mut self.open) {
+            let sealed = builder.seal()?;
+            self.keep(partition, sealed);
+        }
         Ok(())
     }
 
     fn keep(&mut self, partition: i32, batch: Option<SealedBatch>) {
         if let Some(batch) = batch {
+            if batch.bytes() >= LARGE {
+                self.spares.lend(batch.payload());
+            }
             self.done_bytes += batch.bytes();
             self.done.push(Parted { partition, batch });
         }
@@ -94,6 +113,12 @@ impl Gather {
     }
 }
 
+/// An empty batch, in memory of an earlier one where that is back.
+fn fresh(spares: &mut Spares, settings: Settings, or: impl FnOnce() -> Vec<u8>) -> BatchBuilder {
+    let memory = (settings.max_bytes >= LARGE).then(|| spares.take(settings.max_bytes / 2)).flatten();
+    BatchBuilder::within(memory.map_or_else(or, Vec::from), settings)
+}
+
 /// Bytes of an open batch; none before its first record.
 fn held(builder: &BatchBuilder) -> usize {
     if builder.records() > 0 { builder.bytes() } else { 0 }
@@ -126,6 +151,27 @@ mod tests {
         let of = |wanted| done.iter().filter(|p| p.partition == wanted).map(|p| p.batch.records()).collect::<Vec<_>>();
         assert_eq!((of(0), of(1)), (vec![2, 2, 1], vec![2, 2, 1]));
         assert_eq!((gather.bytes(), gather.open_partitions().count()), (0, 0));
+    }
+
+    #[test]
+    fn memory_of_batches_that_nobody_holds_is_used_again() {
+        let settings = Settings { codec: Codec::None, max_bytes: 2 * LARGE };
+        let mut gather = Gather::new(settings);
+        let text = "x".repeat(1_000);
+        let mut fill = |records: usize| {
+            (0..records).for_each(|_| gather.push(0, 5, &encoded(&text)).unwrap());
+            gather.close().unwrap();
+            gather.restart(settings);
+            gather.take_done()
+        };
+        let place = |done: &[Parted]| done[0].batch.payload().as_ptr();
+        let first = fill(30);
+        let (at, held) = (place(&first), first[0].batch.payload().slice(..1));
+        drop(first);
+        let second = fill(30);
+        assert_ne!(place(&second), at, "a part of it is held");
+        drop((second, held));
+        assert_eq!(place(&fill(30)), at);
     }
 
     #[test]

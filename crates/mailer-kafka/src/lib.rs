@@ -48,6 +48,7 @@ mod runtime;
 mod security;
 mod sink;
 mod source;
+mod spares;
 mod topics;
 mod transactional;
 

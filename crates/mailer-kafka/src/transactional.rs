@@ -1,10 +1,11 @@
 //! The exactly-once sink: output is staged with the checkpoint and published in one short transaction, with a marker.
 //!
-//! Reading order: [`segment`] is what is staged; [`limits`] is what staging must refuse; [`stager`] does both; [`marker`]
-//! is how the cluster tells what was published, [`newest`] how it is read; [`claim`] fences and opens; [`publisher`]
+//! Reading order: [`segment`] is what is staged; [`limits`] is what staging must refuse; [`stager`] does both; [`fresh`] is
+//! what need not be read back; [`marker`] is how the cluster tells what was published, [`newest`] how it is read; [`claim`] fences and opens; [`publisher`]
 //! publishes.
 
 mod claim;
+mod fresh;
 mod limits;
 mod marker;
 mod newest;
@@ -28,6 +29,7 @@ use crate::record::OutRecord;
 use crate::runtime::Io;
 use crate::security::Security;
 use claim::Claim;
+use fresh::Fresh;
 use mailer_core::{ExactlyOnceSink, OwnerEpoch, Publisher, Record, RecordedTarget, Result, StagerContext, TargetName};
 use publisher::KafkaPublisher;
 use recorded::Recorded;
@@ -55,6 +57,7 @@ pub struct TransactionalKafkaSink<E = Unformatted> {
     transactional_id: String,
     timeout: Duration,
     encode: E,
+    fresh: Arc<Fresh>,
 }
 
 impl TransactionalKafkaSink {
@@ -67,6 +70,7 @@ impl TransactionalKafkaSink {
             transactional_id: transactional_id.into(),
             timeout: Duration::from_secs(60),
             encode: Unformatted,
+            fresh: Arc::default(),
         }
     }
 }
@@ -163,8 +167,8 @@ impl<E> TransactionalKafkaSink<E> {
     }
 
     fn map<F>(self, change: impl FnOnce(E) -> F) -> TransactionalKafkaSink<F> {
-        let Self { connection, topic, transactional_id, timeout, encode } = self;
-        TransactionalKafkaSink { connection, topic, transactional_id, timeout, encode: change(encode) }
+        let Self { connection, topic, transactional_id, timeout, encode, fresh } = self;
+        TransactionalKafkaSink { connection, topic, transactional_id, timeout, encode: change(encode), fresh }
     }
 }
 
@@ -184,7 +188,8 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
             let client = Arc::new(Client::connect(&connection).await?);
             WatchedLimits::read(client, topic).await
         })?;
-        Ok(KafkaStager::new(context.clone(), (self.topic.clone(), settings), self.encode.clone(), limits, io))
+        let (to, staged) = ((self.topic.clone(), settings), (self.encode.clone(), self.fresh.clone()));
+        Ok(KafkaStager::new(context.clone(), to, staged, limits, io))
     }
 
     fn publisher(&self, job: &str, epoch: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {
@@ -195,7 +200,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
             None => Recorded::fresh(&self.connection.bootstrap, &self.transactional_id, job)?,
         };
         let claim = Claim { connection: self.connection.clone(), writer, timeout: self.timeout, recorded };
-        Ok(Box::new(KafkaPublisher::new(Io::shared()?, claim, epoch)))
+        Ok(Box::new(KafkaPublisher::new(Io::shared()?, claim, epoch, self.fresh.clone())))
     }
 
     fn describe(&self) -> String {

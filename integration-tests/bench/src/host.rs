@@ -88,29 +88,42 @@ impl<S: Source> Reading<S> {
     }
 }
 
-/// Staged output in memory: what a disk costs is the engine's case, not the connectors'.
+/// Staged output in memory: what a disk costs is the engine's case, not the connectors'. Memory of what was published is
+/// used again, as the system does with that of files.
 #[derive(Debug, Default)]
-pub struct MemoryBlobs(Mutex<BTreeMap<String, Vec<u8>>>);
+pub struct MemoryBlobs(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    blobs: BTreeMap<String, Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
 
 impl MemoryBlobs {
     /// Forgets what was published.
     pub fn clear(&self) {
-        self.blobs().clear();
+        let mut held = self.held();
+        let blobs = std::mem::take(&mut held.blobs);
+        held.spare.extend(blobs.into_values());
     }
 
-    fn blobs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl BlobStore for MemoryBlobs {
     fn write(&self, name: &str, chunks: &[&[u8]]) -> mailer_core::Result<BlobRef> {
-        self.blobs().insert(name.to_owned(), chunks.concat());
+        let mut held = self.held();
+        let mut bytes = held.spare.pop().unwrap_or_default();
+        bytes.clear();
+        chunks.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
+        held.blobs.insert(name.to_owned(), bytes);
         Ok(BlobRef::of(name, chunks))
     }
 
     fn read(&self, blob: &BlobRef) -> mailer_core::Result<Vec<u8>> {
-        let bytes = self.blobs().get(&blob.name).cloned();
+        let bytes = self.held().blobs.get(&blob.name).cloned();
         let bytes = bytes.ok_or_else(|| Error::corrupt(format!("{} is missing", blob.name)))?;
         if *blob != BlobRef::of(&blob.name, &[&bytes]) {
             return Err(Error::corrupt(format!("{} has changed", blob.name)));

@@ -34,7 +34,12 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, records: Vec::new(), count: 0, first_timestamp: 0, max_timestamp: i64::MIN }
+        Self::within(Vec::new(), settings)
+    }
+
+    /// Writes into this memory, which is empty.
+    pub(crate) fn within(records: Vec<u8>, settings: Settings) -> Self {
+        Self { settings, records, count: 0, first_timestamp: 0, max_timestamp: i64::MIN }
     }
 
     /// Appends a record; `timestamp` is in ms since the Unix epoch. An empty batch takes any record.
@@ -82,13 +87,12 @@ impl BatchBuilder {
         self.count as u32
     }
 
-    /// Ends the batch; the builder is empty and ready for the next. `None`: there are no records.
-    pub(crate) fn seal(&mut self) -> Result<Option<SealedBatch>> {
-        if self.count == 0 {
+    /// Ends the batch. `None`: there are no records.
+    pub(crate) fn seal(self) -> Result<Option<SealedBatch>> {
+        let done = self;
+        if done.count == 0 {
             return Ok(None);
         }
-        let next = Self { records: Vec::with_capacity(self.records.len()), ..Self::new(self.settings) };
-        let done = std::mem::replace(self, next);
         let (codec, payload) = packed(done.settings, done.records)?;
         let header = Header {
             base_offset: 0,
@@ -168,6 +172,7 @@ mod tests {
         builder.append(0, None, Some(&[0; 200]), &[]).unwrap();
         assert_eq!(builder.append(0, None, Some(b"x"), &[]), Err(Full));
         assert_eq!(builder.seal().unwrap().unwrap().records(), 1);
+        let mut builder = self::builder(100);
         while builder.append(0, None, Some(b"xy"), &[]).is_ok() {}
         assert!((91..=100).contains(&builder.bytes()), "{}", builder.bytes());
         assert_eq!(builder.records(), 4);
@@ -175,10 +180,9 @@ mod tests {
 
     #[test]
     fn a_batch_without_records_is_none() {
+        assert!(builder(100).seal().unwrap().is_none());
         let mut builder = builder(100);
-        assert!(builder.seal().unwrap().is_none());
         builder.append(5, None, None, &[]).unwrap();
         assert!(builder.seal().unwrap().is_some());
-        assert!(builder.seal().unwrap().is_none());
     }
 }

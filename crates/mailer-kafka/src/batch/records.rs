@@ -130,11 +130,13 @@ impl<'a> RecordView<'a> {
     }
 
     /// Bytes of key, value and headers.
+    #[inline]
     pub(crate) fn payload_bytes(&self) -> usize {
         self.key.map_or(0, <[u8]>::len) + self.value.map_or(0, <[u8]>::len) + self.headers.rest.len()
     }
 
     /// A part of this record that lives on after it, and keeps the response alive.
+    #[inline]
     pub(crate) fn share(&self, part: &'a [u8]) -> Bytes {
         self.payload.slice_ref(part)
     }
@@ -151,6 +153,9 @@ impl<'a> RecordView<'a> {
 
     /// The headers, to keep. A name that is not UTF-8 gets replacement characters, as in the Java client.
     pub(crate) fn shared_headers(&self) -> Result<Headers, Malformed> {
+        if self.headers.is_empty() {
+            return Ok(Headers::new());
+        }
         let share = |(name, value): (&[u8], Option<&'a [u8]>)| {
             (String::from_utf8_lossy(name).into_owned(), value.map(|value| self.share(value)))
         };
@@ -176,6 +181,10 @@ impl<'a> Iterator for HeaderViews<'a> {
 }
 
 impl HeaderViews<'_> {
+    fn is_empty(&self) -> bool {
+        self.left == 0 && self.rest.is_empty()
+    }
+
     fn malformed(&self, what: &'static str) -> Malformed {
         Malformed::Record { index: self.record, what }
     }

@@ -1,9 +1,10 @@
 //! A finished batch, and the stamp it gets when it is sent.
 
+use super::checksum::moved_on;
 use super::header::{BEFORE_LENGTH, COVERED, Header, SIZE};
 use super::raw::RawBatch;
 use bytes::Bytes;
-use crc32c::{crc32c, crc32c_append, crc32c_combine};
+use crc32c::{crc32c, crc32c_append};
 use mailer_core::{Error, Result};
 
 /// Who sends a batch.
@@ -52,7 +53,7 @@ impl SealedBatch {
         self.header.base_sequence = stamp.sequence;
         self.header.set_transactional(stamp.transactional);
         let after = crc32c(&self.header.write()[COVERED..]);
-        self.header.crc = crc32c_combine(before ^ after, self.header.crc, self.payload.len());
+        self.header.crc ^= moved_on(before ^ after, self.payload.len());
         self.head = self.header.write();
     }
 

@@ -18,12 +18,18 @@ pub(super) fn i64(rest: &mut &[u8]) -> Option<i64> {
 
 #[inline]
 fn unsigned(rest: &mut &[u8]) -> Option<u64> {
-    let (first, tail) = rest.split_first()?;
-    if *first < 0x80 {
-        *rest = tail;
-        return Some(u64::from(*first));
+    // Most numbers of a record have one byte or two.
+    match **rest {
+        [first, ref tail @ ..] if first < 0x80 => {
+            *rest = tail;
+            Some(u64::from(first))
+        }
+        [first, second, ref tail @ ..] if second < 0x80 => {
+            *rest = tail;
+            Some(u64::from(first & 0x7f) | u64::from(second) << 7)
+        }
+        _ => long(rest),
     }
-    long(rest)
 }
 
 fn long(rest: &mut &[u8]) -> Option<u64> {

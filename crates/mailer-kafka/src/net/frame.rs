@@ -3,6 +3,7 @@
 use super::Api;
 use super::lost::Lost;
 use crate::client::{Cause, Failure};
+use crate::spares::Spares;
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::{RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
@@ -14,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const NUMBER: Range<usize> = 8..12;
 /// What is read at once while the length of a frame is not known yet.
 const READ_AHEAD: usize = 8 << 10;
+/// The memory of frames from this size on is used again.
+pub(super) const LARGE: usize = 64 << 10;
 
 /// A request that is encoded and has no number yet.
 #[derive(Debug)]
@@ -89,28 +92,38 @@ pub(super) fn decode<R: Api>(mut frame: Bytes, version: i16, peer: &str) -> Resu
     R::Response::decode(&mut frame, version).map_err(|error| wrong(&error))
 }
 
-/// Reads the next frame, without its length. What was read beyond it stays in `buffer`.
+/// Reads the next frame, without its length. What was read beyond it stays in `buffer`. A large one goes into memory of an
+/// earlier one, where that is back.
 ///
 /// # Errors
 /// The reason why nothing more can be read: end, failure, or a length outside of 4 to `max` bytes, for which nothing is
 /// allocated.
 pub(super) async fn read(
     socket: &mut (impl AsyncRead + Unpin),
-    buffer: &mut BytesMut,
+    (buffer, spares): (&mut BytesMut, &mut Spares),
     max: usize,
 ) -> Result<Bytes, Lost> {
     while buffer.len() < 4 {
         buffer.reserve(READ_AHEAD);
         fill(socket, buffer, usize::MAX).await?;
     }
-    let length = length(buffer, max)?;
-    while buffer.len() < 4 + length {
-        let missing = 4 + length - buffer.len();
+    let whole = 4 + length(buffer, max)?;
+    if whole >= LARGE
+        && let Some(mut memory) = spares.take(whole)
+    {
+        memory.extend_from_slice(buffer);
+        *buffer = memory;
+    }
+    while buffer.len() < whole {
+        let missing = whole - buffer.len();
         buffer.reserve(missing);
         // Not beyond: the frame's memory is its own, whoever keeps a slice of it keeps nothing else.
         fill(socket, buffer, missing).await?;
     }
-    let mut frame = buffer.split_to(4 + length).freeze();
+    let mut frame = if buffer.len() == whole { std::mem::take(buffer) } else { buffer.split_to(whole) }.freeze();
+    if whole >= LARGE {
+        spares.lend(&frame);
+    }
     Ok(frame.split_off(4))
 }
 
@@ -139,9 +152,9 @@ mod tests {
     use kafka_protocol::messages::MetadataRequest;
 
     async fn frames(mut bytes: &[u8], max: usize) -> (Vec<Bytes>, String) {
-        let (mut buffer, mut frames) = (BytesMut::new(), Vec::new());
+        let (mut buffer, mut spares, mut frames) = (BytesMut::new(), Spares::new(1 << 20), Vec::new());
         loop {
-            match read(&mut bytes, &mut buffer, max).await {
+            match read(&mut bytes, (&mut buffer, &mut spares), max).await {
                 Ok(frame) => frames.push(frame),
                 Err(lost) => return (frames, lost.reason),
             }

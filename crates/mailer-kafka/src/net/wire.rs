@@ -8,6 +8,7 @@ use super::lost::Lost;
 use super::queue::{Queue, Request};
 use super::{Answer, Api, Settings};
 use crate::client::{Cause, Failure};
+use crate::spares::Spares;
 use bytes::{Buf, Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -119,12 +120,25 @@ where
     queue.close(lost);
 }
 
+/// Memory of large answers that a connection uses again.
+const SPARE: usize = 16 << 20;
+/// After so many small answers in a row it is given back: little comes over this connection now.
+const SMALL_ANSWERS: u32 = 16;
+
 /// Reads until there is a reason to stop.
 async fn read_all(mut reader: impl AsyncRead + Unpin, queue: &Queue, max: usize) -> Lost {
-    let mut buffer = BytesMut::new();
+    let (mut buffer, mut spares, mut small) = (BytesMut::new(), Spares::new(SPARE), 0u32);
     loop {
-        match frame::read(&mut reader, &mut buffer, max).await.and_then(|frame| queue.answered(frame)) {
-            Ok(()) => {}
+        match frame::read(&mut reader, (&mut buffer, &mut spares), max).await {
+            Ok(frame) => {
+                small = if frame.len() < frame::LARGE { small.saturating_add(1) } else { 0 };
+                if small == SMALL_ANSWERS {
+                    spares.clear();
+                }
+                if let Err(lost) = queue.answered(frame) {
+                    return lost;
+                }
+            }
             Err(lost) => return lost,
         }
     }

@@ -142,7 +142,7 @@ impl Sender {
     }
 
     /// Compressed here, not on the worker.
-    fn seal(&mut self, partition: i32, mut builder: BatchBuilder, now: Duration) -> Result<(), Failure> {
+    fn seal(&mut self, partition: i32, builder: BatchBuilder, now: Duration) -> Result<(), Failure> {
         let sealed = builder.seal().map_err(|error| Failure::new(Cause::Poison, error.to_string()))?;
         sealed.into_iter().for_each(|batch| self.outbox.push(Parted { partition, batch }, now));
         Ok(())

@@ -4,6 +4,7 @@
 //! aborted after a commit whose answer is missing. The engine then claims anew, reads the marker, and knows.
 
 use super::claim::{Claim, Claimed};
+use super::fresh::Fresh;
 use super::marker;
 use super::segment;
 use super::transmit::{Stopped, Transmission};
@@ -22,11 +23,12 @@ pub(crate) struct KafkaPublisher {
     claim: Claim,
     epoch: OwnerEpoch,
     claimed: Option<Claimed>,
+    fresh: Arc<Fresh>,
 }
 
 impl KafkaPublisher {
-    pub(crate) fn new(io: Arc<Io>, claim: Claim, epoch: OwnerEpoch) -> Self {
-        Self { io, claim, epoch, claimed: None }
+    pub(crate) fn new(io: Arc<Io>, claim: Claim, epoch: OwnerEpoch, fresh: Arc<Fresh>) -> Self {
+        Self { io, claim, epoch, claimed: None, fresh }
     }
 
     /// Lets go of a producer in the background, on the runtime its tasks live on, which lasts as long as this takes.
@@ -76,15 +78,22 @@ impl KafkaPublisher {
         let this = transmission.clone();
         self.run(deadline, async move { this.lock().await.begin() })?;
         for segment in segments {
-            // One segment in memory at a time.
-            let bytes = blobs.read(&segment.blob)?;
-            let opened = segment::Segment::open(bytes.into(), self.claim.writer.batch());
-            let opened = opened.map_err(|error| error.context(&segment.blob.name))?;
+            let opened = self.segment(segment, blobs)?;
             let this = transmission.clone();
             self.run(deadline, async move { this.lock().await.segment(opened).await })?;
         }
         let (this, marker) = (transmission.clone(), marker.clone());
         self.run(deadline, async move { this.lock().await.finish(&marker).await })
+    }
+
+    /// What was staged: as it still is in memory, or out of its file. One file is in memory at a time.
+    fn segment(&self, segment: &Segment, blobs: &dyn BlobStore) -> Result<segment::Segment> {
+        if let Some(staged) = self.fresh.take(&segment.blob) {
+            return Ok(staged);
+        }
+        let bytes = blobs.read(&segment.blob)?;
+        let opened = segment::Segment::open(bytes.into(), self.claim.writer.batch());
+        opened.map_err(|error| error.context(&segment.blob.name))
     }
 
     /// Runs a part of the transaction, within the time the coordinator gives the whole.

@@ -28,13 +28,13 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn new(topic: &str, parts: Vec<Parted>) -> Self {
+    pub(crate) fn new(topic: &str, parts: &[Parted]) -> Self {
         let mut draft = Self::default();
         let mut head = MAGIC.to_vec();
         head.push(VERSION);
         put_text(&mut head, topic);
         for Parted { partition, batch } in parts {
-            head.extend_from_slice(&(partition as u32).to_le_bytes());
+            head.extend_from_slice(&(*partition as u32).to_le_bytes());
             head.extend_from_slice(&(batch.bytes() as u32).to_le_bytes());
             head.extend_from_slice(batch.head());
             draft.heads.push(std::mem::take(&mut head));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn file(parts: Vec<Parted>) -> Bytes {
-        Bytes::from(Draft::new("totals", parts).chunks().concat())
+        Bytes::from(Draft::new("totals", &parts).chunks().concat())
     }
 
     /// Partition and value of every record.
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn batches_come_back_as_they_went_in() {
         let parts = staged(&[(1, "a"), (0, "b"), (1, "c")]);
-        assert_eq!(Draft::new("totals", parts.clone()).records(), 3);
+        assert_eq!(Draft::new("totals", &parts).records(), 3);
         let segment = Segment::open(file(parts), SETTINGS).unwrap();
         assert_eq!(segment.topic, "totals");
         let expected = [(0, "b"), (1, "a"), (1, "c")].map(|(partition, value)| (partition, value.to_owned()));

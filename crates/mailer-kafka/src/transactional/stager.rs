@@ -1,7 +1,8 @@
 //! Encodes one worker's output into segments.
 
+use super::fresh::Fresh;
 use super::limits::{WatchedLimits, poison};
-use super::segment::Draft;
+use super::segment::{self, Draft};
 use crate::batch::Settings;
 use crate::encode::{Encode, Encoded};
 use crate::gather::{Gather, Parted};
@@ -27,6 +28,7 @@ pub struct KafkaStager<T, E> {
     full: Vec<Gathered>,
     open: Gather,
     sequence: u64,
+    fresh: Arc<Fresh>,
     /// Keeps the task alive that reads the limits again.
     _io: Arc<Io>,
     item: PhantomData<fn(T)>,
@@ -42,7 +44,7 @@ impl<T, E> KafkaStager<T, E> {
     pub(crate) fn new(
         context: StagerContext,
         (topic, settings): (String, Settings),
-        encode: E,
+        (encode, fresh): (E, Arc<Fresh>),
         limits: Arc<WatchedLimits>,
         io: Arc<Io>,
     ) -> Self {
@@ -57,6 +59,7 @@ impl<T, E> KafkaStager<T, E> {
             settings,
             encode,
             limits,
+            fresh,
             _io: io,
             item: PhantomData,
         }
@@ -64,9 +67,9 @@ impl<T, E> KafkaStager<T, E> {
 
     fn close_segment(&mut self) -> Result<()> {
         if self.open.records() > 0 {
-            let mut open = std::mem::replace(&mut self.open, Gather::new(within(self.settings, &self.limits)));
-            open.close()?;
-            self.full.push(Gathered { bytes: open.bytes(), parts: open.take_done() });
+            self.open.close()?;
+            self.full.push(Gathered { bytes: self.open.bytes(), parts: self.open.take_done() });
+            self.open.restart(within(self.settings, &self.limits));
         }
         Ok(())
     }
@@ -95,10 +98,15 @@ impl<T: Send + 'static, E: Encode<T>> Stager<T> for KafkaStager<T, E> {
         let full = std::mem::take(&mut self.full);
         let first = self.sequence;
         self.sequence += full.len() as u64;
-        let (context, topic) = (self.context.clone(), self.topic.clone());
+        let (context, topic, fresh) = (self.context.clone(), self.topic.clone(), self.fresh.clone());
         Ok(Box::new(move || {
             let numbered = (first..).zip(full);
-            numbered.map(|(sequence, full)| write(&context, sequence, &Draft::new(&topic, full.parts))).collect()
+            let written = numbered.map(|(sequence, full)| {
+                let written = write(&context, sequence, &Draft::new(&topic, &full.parts))?;
+                fresh.keep(&written.blob, segment::Segment { topic: topic.clone(), parts: full.parts });
+                Ok(written)
+            });
+            written.collect()
         }))
     }
 
