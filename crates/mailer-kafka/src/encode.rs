@@ -1,7 +1,7 @@
 //! From items to bytes: the formats both sinks share.
 
 use crate::batch::{Malformed, RecordView};
-use crate::record::{Headers, OutRecord};
+use crate::record::{Headers, KafkaRecord, OutRecord};
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use serde::Serialize;
@@ -156,6 +156,24 @@ macro_rules! values_without_key {
 
 values_without_key!(AsJson, AsBytes, AsProtobuf);
 
+/// Records as they were read: key, value and headers, in the order they had.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsRecord;
+
+impl Encode<KafkaRecord> for AsRecord {
+    fn encode(&self, record: &Record<KafkaRecord>, out: &mut Encoded) -> Result<()> {
+        let KafkaRecord { key, value, headers, .. } = &record.value;
+        if let Some(key) = key {
+            out.write_key().extend_from_slice(key);
+        }
+        if let Some(value) = value {
+            out.write_value().extend_from_slice(value);
+        }
+        out.headers.clone_from(headers);
+        Ok(())
+    }
+}
+
 /// `Option`s: a value in the inner format; `None` is a tombstone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrTombstone<E>(pub(crate) E);
@@ -292,6 +310,26 @@ mod tests {
         let record = encoded(&custom, 1);
         assert_eq!((record.value, record.partition), (None, Some(3)));
         assert_eq!(record.headers, [("h".to_owned(), Some(Bytes::from("x")))]);
+    }
+
+    #[test]
+    fn a_record_is_written_as_it_was_read() {
+        let headers = vec![("h".to_owned(), Some("1".into())), ("h".to_owned(), None)];
+        let read = KafkaRecord {
+            topic: "orders".into(),
+            partition: 3,
+            offset: 42,
+            timestamp: 5,
+            key: Some("k".into()),
+            value: None,
+            headers: headers.clone(),
+            leader_epoch: None,
+        };
+        let out = encoded(&AsRecord, read.clone());
+        assert_eq!((out.key.as_deref(), out.value, out.timestamp), (Some(&b"k"[..]), None, Some(5)));
+        assert_eq!((out.headers, out.partition), (headers, None));
+        let out = encoded(&AsRecord, KafkaRecord { key: None, value: Some("v".into()), headers: Vec::new(), ..read });
+        assert_eq!(out, OutRecord { timestamp: Some(5), ..OutRecord::value("v") });
     }
 
     #[test]

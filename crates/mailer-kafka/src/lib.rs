@@ -57,7 +57,8 @@ pub use dead_letter::{
     DEAD_LETTER_TOPIC, DeadLetter,
 };
 pub use encode::{
-    AsBytes, AsJson, AsProtobuf, Custom, Encode, EncodeValue, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
+    AsBytes, AsJson, AsProtobuf, AsRecord, Custom, Encode, EncodeValue, Encoded, OrTombstone, Pairs, Unformatted,
+    WithKey,
 };
 pub use record::{Headers, KafkaRecord, OutRecord};
 pub use security::{OidcClientCredentials, Pem, Sasl, Security, Token};

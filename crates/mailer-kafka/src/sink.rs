@@ -11,7 +11,9 @@ mod sender;
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
 use crate::dead_letter::AsDeadLetter;
-use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, Encoded, OrTombstone, Pairs, Unformatted, WithKey};
+use crate::encode::{
+    AsBytes, AsJson, AsProtobuf, AsRecord, Custom, Encode, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
+};
 use crate::options::Role;
 use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
@@ -69,6 +71,18 @@ impl<E> KafkaSink<E> {
     /// Values are written as protobuf messages.
     pub fn protobuf(self) -> KafkaSink<AsProtobuf> {
         self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::KafkaRecord`]s, as a source without a format makes them: written with their key, value and headers.
+    /// The key chooses the partition, event time is the timestamp.
+    ///
+    /// ```
+    /// use mailer_kafka::{KafkaSource, KafkaSink};
+    /// let orders = KafkaSource::new("localhost:9092", "orders");
+    /// let mirror = KafkaSink::new("localhost:9092", "orders-mirror").records();
+    /// ```
+    pub fn records(self) -> KafkaSink<AsRecord> {
+        self.map(|_| AsRecord)
     }
 
     /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and

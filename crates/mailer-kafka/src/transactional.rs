@@ -23,7 +23,7 @@ pub use stager::KafkaStager;
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
 use crate::dead_letter::AsDeadLetter;
-use crate::encode::{AsBytes, AsJson, AsProtobuf, Custom, Encode, OrTombstone, Pairs, Unformatted, WithKey};
+use crate::encode::{AsBytes, AsJson, AsProtobuf, AsRecord, Custom, Encode, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
 use crate::record::OutRecord;
 use crate::runtime::Io;
@@ -89,6 +89,18 @@ impl<E> TransactionalKafkaSink<E> {
     /// Values are written as protobuf messages.
     pub fn protobuf(self) -> TransactionalKafkaSink<AsProtobuf> {
         self.map(|_| AsProtobuf)
+    }
+
+    /// Items are [`crate::KafkaRecord`]s, as a source without a format makes them: written with their key, value and headers.
+    /// The key chooses the partition, event time is the timestamp.
+    ///
+    /// ```
+    /// use mailer_kafka::{KafkaSource, TransactionalKafkaSink};
+    /// let orders = KafkaSource::new("localhost:9092", "orders");
+    /// let mirror = TransactionalKafkaSink::new("localhost:9092", "orders-mirror", "mirror-1").records();
+    /// ```
+    pub fn records(self) -> TransactionalKafkaSink<AsRecord> {
+        self.map(|_| AsRecord)
     }
 
     /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and

@@ -1,13 +1,13 @@
 //! The connectors alone, driven through their contracts by the shortest loop that does the work.
 
 use crate::host::{self, Bell, MemoryBlobs, Reading};
-use crate::items::{self, Made, Relayed};
+use crate::items::{self, Made};
 use anyhow::Result;
 use mailer_core::{
     Batch, CheckpointId, ExactlyOnceSink, Flush, MAX_BATCH_RECORDS, Marker, Nonce, OwnerEpoch, PublishedId, Publisher,
     Segment, Sink, SinkFactory, Stager, StagerContext,
 };
-use mailer_kafka::{KafkaSink, KafkaSource, TransactionalKafkaSink};
+use mailer_kafka::{KafkaRecord, KafkaSink, KafkaSource, TransactionalKafkaSink};
 use mailer_measure::meter::{Lap, check_bytes};
 use mailer_measure::{Measured, Meter, Task};
 use std::hint::black_box;
@@ -80,10 +80,11 @@ fn flush(sink: &mut impl Sink<Made>) -> Result<()> {
 
 /// Reads, stages, and publishes every `task.transaction` records.
 pub fn exactly_once(task: &Task) -> Result<Measured> {
-    let source = KafkaSource::new(&task.bootstrap, &task.input).map(|record| Ok(Relayed(record)));
-    let sink = transactional(task).bytes().key(Relayed::key);
+    let source = KafkaSource::new(&task.bootstrap, &task.input);
+    let sink = transactional(task).records();
     let mut reading = Reading::start(&task.id, &source)?;
-    let mut target = Target::open(task, ExactlyOnceSink::<Relayed>::publisher(&sink, &task.id, OwnerEpoch(1), None)?)?;
+    let mut target =
+        Target::open(task, ExactlyOnceSink::<KafkaRecord>::publisher(&sink, &task.id, OwnerEpoch(1), None)?)?;
     let mut stager = sink.stager(&target.stager_context())?;
     let mut meter = Meter::new(task);
     while !meter.is_done() {

@@ -1,6 +1,6 @@
 //! Whole pipelines around the same connectors: one worker, checkpoints in files, output published with each.
 
-use crate::items::{Count, Relayed};
+use crate::items::Count;
 use anyhow::{Context, Result};
 use mailer_core::Error;
 use mailer_kafka::{KafkaSource, TransactionalKafkaSink};
@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Reads and writes every record as it is.
 pub fn exactly_once(task: &Task) -> Result<Measured> {
     run(task, |env| {
-        let source = KafkaSource::new(&task.bootstrap, &task.input).until_end().map(|record| Ok(Relayed(record)));
-        env.source("in", source).sink("out", sink(task).bytes().key(Relayed::key));
+        let source = KafkaSource::new(&task.bootstrap, &task.input).until_end();
+        env.source("in", source).sink("out", sink(task).records());
     })
 }
 

@@ -1,8 +1,6 @@
 //! What flows: items that cost as little as an item can, so that the figure is the connectors' own.
 
-use bytes::Bytes;
 use mailer_core::{Batch, Record, Timestamp};
-use mailer_kafka::KafkaRecord;
 use mailer_measure::Payload;
 use std::sync::OnceLock;
 
@@ -29,23 +27,6 @@ pub fn fill(batch: &mut Batch<Made>, first: u64, count: usize) {
     let pool = POOL.get_or_init(Payload::pool);
     let made = |n: usize| Record::new(Timestamp(1_700_000_000_000 + n as i64), Made(&pool[n % pool.len()]));
     batch.extend((first as usize..first as usize + count).map(made));
-}
-
-/// A record that is read and written as it is.
-#[derive(Clone, Debug)]
-pub struct Relayed(pub KafkaRecord);
-
-impl AsRef<[u8]> for Relayed {
-    fn as_ref(&self) -> &[u8] {
-        self.0.value.as_deref().unwrap_or_default()
-    }
-}
-
-impl Relayed {
-    /// Its key.
-    pub fn key(&self) -> Bytes {
-        self.0.key.clone().unwrap_or_default()
-    }
 }
 
 /// How often a key was seen.

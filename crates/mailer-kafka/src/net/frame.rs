@@ -116,7 +116,10 @@ pub(super) async fn read(
     }
     while buffer.len() < whole {
         let missing = whole - buffer.len();
-        buffer.reserve(missing);
+        if buffer.capacity() < whole {
+            // Answers are not all of one size, and the memory is to fit the next ones as well.
+            buffer.reserve(whole.next_power_of_two() - buffer.len());
+        }
         // Not beyond: the frame's memory is its own, whoever keeps a slice of it keeps nothing else.
         fill(socket, buffer, missing).await?;
     }

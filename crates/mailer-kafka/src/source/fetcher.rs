@@ -267,9 +267,12 @@ impl Fetcher {
             // A broker that wants quiet says nothing else: the next request waits for that long.
             Ok(response) if response.throttle_time_ms > 0 && response.responses.is_empty() => {}
             Ok(response) => {
-                for (slot, data) in plan.sort(response) {
+                let told = plan.sort(response);
+                let is_full = Plan::is_full(&told);
+                for (slot, data) in told {
                     if let Some(by) = served.remove(&slot) {
-                        self.told(slot, by, broker, data)?;
+                        let crowded_out = is_full && !plan.is_first(slot);
+                        self.told(slot, by, (broker, crowded_out), data)?;
                     }
                 }
                 let silent = Failure::unanswered(format_args!("Fetch from broker {broker}"));
@@ -283,10 +286,13 @@ impl Fetcher {
         Ok(())
     }
 
-    fn told(&mut self, slot: usize, by: Served, broker: i32, data: PartitionData) -> Result<()> {
+    fn told(&mut self, slot: usize, by: Served, from: (i32, bool), data: PartitionData) -> Result<()> {
+        let (broker, crowded_out) = from;
         let doing = format_args!("Fetch of {} from broker {broker}", self.slots[slot].name()).to_string();
         match told(data, self.fetch.committed, doing) {
-            Told::Read { records, aborted, end } => self.read(slot, broker, records, aborted, end)?,
+            Told::Read { records, aborted, end } => {
+                self.read(slot, (broker, crowded_out), (records, aborted), end)?;
+            }
             Told::Elsewhere(replica) => {
                 let replica = Some((replica, self.now() + REPLICA));
                 self.slots[slot].state = State::Ready(Served { replica, ..by });
@@ -305,7 +311,13 @@ impl Fetcher {
         Ok(())
     }
 
-    fn read(&mut self, slot: usize, broker: i32, records: Bytes, aborted: Vec<(i64, i64)>, end: i64) -> Result<()> {
+    fn read(
+        &mut self,
+        slot: usize,
+        (broker, crowded_out): (i32, bool),
+        (records, aborted): (Bytes, Vec<(i64, i64)>),
+        end: i64,
+    ) -> Result<()> {
         let scan = scan(records.clone());
         let now = self.now();
         let partition = &mut self.slots[slot];
@@ -320,7 +332,7 @@ impl Fetcher {
             let needs = i32::try_from(needs).unwrap_or(i32::MAX);
             partition.health.answered(Answer::None(format!("a batch of {needs} bytes does not arrive")), 0, now);
             partition.needs = Some(needs);
-        } else {
+        } else if end <= partition.next || !crowded_out {
             partition.health.answered(Answer::End(end), partition.next, now);
             self.watch_stall(slot, broker, now);
         }

@@ -107,6 +107,17 @@ impl Plan {
         }
         sorted
     }
+
+    /// Whether an answer brought anything. Brokers fill it in the order of the request: who comes behind may have found no
+    /// room, and that nothing came says nothing about them.
+    pub(crate) fn is_full(told: &[(usize, PartitionData)]) -> bool {
+        told.iter().any(|(_, data)| data.records.as_ref().is_some_and(|records| !records.is_empty()))
+    }
+
+    /// Whether a slot was asked for first, and so had all the room there is.
+    pub(crate) fn is_first(&self, slot: usize) -> bool {
+        self.parts.first().is_some_and(|part| part.slot == slot)
+    }
 }
 
 fn topic(part: &Part, version: i16) -> FetchTopic {
@@ -171,5 +182,16 @@ mod tests {
         let responses = vec![by_name.with_partitions(vec![told(1), told(9)]), by_id.with_partitions(vec![told(0)])];
         let sorted = plan([1, 2, 1]).sort(FetchResponse::default().with_responses(responses));
         assert_eq!(sorted.iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), [2, 1], "nobody asked for partition 9");
+    }
+
+    #[test]
+    fn who_was_asked_for_first_had_room_in_any_case() {
+        let told = |slot: usize, records: &'static [u8]| {
+            (slot, PartitionData::default().with_records(Some(bytes::Bytes::from_static(records))))
+        };
+        assert!(Plan::is_full(&[told(0, b""), told(1, b"batch")]));
+        assert!(!Plan::is_full(&[told(0, b""), (1, PartitionData::default())]));
+        let plan = plan([1, 2, 1]);
+        assert_eq!([0, 1, 2].map(|slot| plan.is_first(slot)), [true, false, false]);
     }
 }
