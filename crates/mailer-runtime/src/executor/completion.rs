@@ -37,15 +37,21 @@ impl Executor {
             if segments.is_empty() {
                 continue;
             }
-            publishing.waiting += 1;
+            publishing.waiting.insert(i, target.name.0.clone());
             let (publisher, previous) = (target.publisher.clone(), target.previous);
             let (marker, name, shared) = (marker.clone(), target.name.clone(), self.shared.clone());
             let blobs = durable.root.blobs();
             self.shared.spawn_beside(Box::new(move || {
                 let began = shared.clock.monotonic();
                 let mut publisher = lock(&publisher);
-                let outcome =
-                    publish_until_known(publisher.as_mut(), previous, &marker, &segments, blobs.as_ref(), &shared);
+                let outcome = publish_until_known(
+                    publisher.as_mut(),
+                    (&name, previous),
+                    &marker,
+                    &segments,
+                    blobs.as_ref(),
+                    &shared,
+                );
                 let bytes = segments.iter().map(|segment| segment.blob.length).sum();
                 let figures = PublishFigures { bytes, took: shared.clock.monotonic() - began };
                 let result =
@@ -53,7 +59,7 @@ impl Executor {
                 shared.report(Report::Published { id, target: i, result });
             }));
         }
-        if publishing.waiting == 0 {
+        if publishing.waiting.is_empty() {
             self.shared.report(Report::Published {
                 id,
                 target: usize::MAX,
@@ -76,10 +82,10 @@ impl Executor {
             target.previous = published;
         }
         let Some(publishing) = &mut self.publishing else { return };
-        publishing.waiting = publishing.waiting.saturating_sub(1);
+        publishing.waiting.remove(&target);
         publishing.figures.bytes += figures.bytes;
         publishing.figures.took = publishing.figures.took.max(figures.took);
-        if publishing.waiting == 0 {
+        if publishing.waiting.is_empty() {
             let (figures, decided) = (publishing.figures, publishing.decided);
             if !decided {
                 return self.decide(id); // only the planted fault publishes before it decides
@@ -107,6 +113,7 @@ impl Executor {
     fn note_completed(&self, id: CheckpointId, publishing: &Publishing) {
         let Publishing { manifest, figures, started, .. } = publishing;
         self.control.status.note_completed(id);
+        self.end_checkpoint(id, None);
         self.control.emit(JobEvent::Completed {
             id,
             initial: manifest.kind() == Kind::Initial,
