@@ -68,7 +68,9 @@ mod tests {
         {
             assert!(hosts.contains(ours), "{ours}");
         }
-        for other in ["", ":80", "evil.example", "localhost.evil.example", "127.0.0.1.evil", "localhost:", "[::1", "a b:1x"] {
+        for other in
+            ["", ":80", "evil.example", "localhost.evil.example", "127.0.0.1.evil", "localhost:", "[::1", "a b:1x"]
+        {
             assert!(!hosts.contains(other), "{other}");
         }
     }
@@ -77,7 +79,9 @@ mod tests {
     fn only_the_whole_token_opens() {
         let token = Token::new("secret");
         assert!(token.is_shown(Some("Bearer secret")));
-        for wrong in [None, Some(""), Some("secret"), Some("Basic secret"), Some("Bearer secre"), Some("Bearer secrets")] {
+        for wrong in
+            [None, Some(""), Some("secret"), Some("Basic secret"), Some("Bearer secre"), Some("Bearer secrets")]
+        {
             assert!(!token.is_shown(wrong), "{wrong:?}");
         }
         assert!(!format!("{token:?}").contains("secret"));

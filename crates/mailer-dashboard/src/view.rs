@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 /// `/api/status`.
 pub(crate) fn status(status: &JobStatus, rates: &Rates, now: Timestamp, has_actions: bool) -> Value {
-    let sinks = status.sinks.iter().map(|sink| {
-        json!({"name": sink.name, "records": sink.records, "rate": rates.sink(&sink.name, sink.records)})
-    });
+    let sinks = status
+        .sinks
+        .iter()
+        .map(|sink| json!({"name": sink.name, "records": sink.records, "rate": rates.sink(&sink.name, sink.records)}));
     let operators = status
         .operators
         .iter()
@@ -179,8 +180,9 @@ pub(crate) fn plan(plan: &JobPlan) -> Value {
 }
 
 fn planned(stage: &PlannedStage) -> Value {
-    let steps = stage.steps.iter().map(|step| {
-        json!({"kind": step.kind, "name": step.name, "detail": step.detail, "stateful": step.stateful})
-    });
+    let steps = stage
+        .steps
+        .iter()
+        .map(|step| json!({"kind": step.kind, "name": step.name, "detail": step.detail, "stateful": step.stateful}));
     json!({"name": stage.name, "workers": stage.workers, "steps": list(steps)})
 }

@@ -17,6 +17,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Is given a second handle of the job.
+type Observer = Box<dyn FnOnce(JobWatch)>;
+
 /// Where a pipeline is written and started. Several live side by side in one process; nothing is global.
 ///
 /// ```
@@ -34,9 +37,6 @@ use std::time::Duration;
 /// assert_eq!(totals, [("alice".into(), 3), ("alice".into(), 7), ("bob".into(), 5)]);
 /// # Ok::<(), mailer_runtime::Error>(())
 /// ```
-/// Is given a second handle of the job.
-type Observer = Box<dyn FnOnce(JobWatch)>;
-
 #[must_use = "an environment does nothing until `execute` or `start`"]
 pub struct Env {
     graph: SharedGraph,

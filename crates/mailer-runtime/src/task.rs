@@ -10,7 +10,7 @@ pub(crate) use stage::StageTask;
 
 use crate::job::counters::{StageMeter, StateMeter};
 use crate::node::{PartJob, TaskContext};
-use crate::report::{PartDone, PartFailed, PartKind, Reached, Report, SourcePositions};
+use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::JobShared;
 use mailer_core::{Barrier, Result, Watermark};
 use mailer_state::{SnapshotJob, SnapshotPart, StateStore};

@@ -38,7 +38,8 @@ impl Exporter {
     /// `now` is wall time: what has an age is measured against it.
     pub(crate) fn export(&mut self, status: &JobStatus, now: Timestamp) {
         let describe = !std::mem::replace(&mut self.described, true);
-        let changes = self.changes(samples::of(status, now, &mut self.timed));
+        let samples = samples::of(status, now, &mut self.timed);
+        let changes = self.changes(samples);
         let tell = |recorder: &dyn Recorder| {
             if describe {
                 METRICS.iter().for_each(|metric| metric.describe(recorder));

@@ -293,7 +293,9 @@ mod tests {
     #[test]
     fn only_the_last_are_remembered() {
         let mut timeline = Timeline::default();
-        (1..=100).for_each(|id| drop(begun(&mut timeline, id, id as u32)));
+        for id in 1..=100 {
+            begun(&mut timeline, id, id as u32);
+        }
         assert_eq!(timeline.snapshot().len(), REMEMBERED);
         assert_eq!(timeline.snapshot()[0].id, CheckpointId(100 - REMEMBERED as u64 + 1));
     }
