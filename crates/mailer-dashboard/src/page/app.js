@@ -1,7 +1,7 @@
 // Brings the page up to date, once a second, from the events of the job.
 
 import * as checkpoints from "/checkpoints.js";
-import { find, say, set } from "/dom.js";
+import { el, find, say, set } from "/dom.js";
 import { Graph } from "/graph.js";
 import * as panels from "/panels.js";
 
@@ -19,6 +19,9 @@ function header(status) {
   if (document.title !== title) document.title = title;
 }
 
+/** Names stand between backticks. */
+const named = (text) => text.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+
 function verdict(status) {
   const error = status.errors.at(-1);
   const isDown = ["failed", "blocked", "restarting"].includes(status.state);
@@ -29,8 +32,7 @@ function verdict(status) {
     : status.state === "running" ? ["", "Nothing holds the job up: it keeps up with its sources."]
     : ["", `The job is ${status.state}.`];
   set(find("verdict"), "class", `verdict ${tone}`);
-  // Percentages change every second: a screen reader need not read each one.
-  say(find("sentence"), text);
+  if (find("sentence").textContent !== text.replaceAll("`", "")) find("sentence").replaceChildren(...named(text));
 }
 
 function render({ status, checkpoints: list }) {

@@ -59,7 +59,7 @@ function detail(one) {
   if (!one) return [el("p", { class: "empty" }, "No checkpoint has been taken yet.")];
   const state = { completed: "completed", failed: "given up", running: "under way" }[one.outcome];
   const fact = (name, value, phase) => el("div", {}, el("dt", {}, phase ? paint(el("i", { class: "swatch" }), phase) : null, name), el("dd", {}, value));
-  const parts = [el("p", { class: "title" }, `#${one.id} · ${one.kind} · ${state} in ${duration(one.seconds)} · ${clock(one.started)}`)];
+  const parts = [el("p", { class: "title" }, `#${one.id} · ${one.kind} · ${state} ${one.outcome === "running" ? "for" : "in"} ${duration(one.seconds)} · ${clock(one.started)}`)];
   if (one.error) parts.push(el("p", { class: "note strong" }, one.error));
   parts.push(el("dl", {}, ...one.phases.map((phase) => fact(phase.phase, duration(phase.seconds), phase.phase)),
     fact("state", bytes(one.stateBytes)), fact("output", `${bytes(one.outputBytes)} · ${count(one.outputRecords)} records`)));

@@ -6,7 +6,7 @@ const NODE = 216;
 const HEAD = 78;
 const BAR = 11;
 const BARS = 8;
-const GAP = 132;
+const GAP = 150;
 const SPACE = 26;
 const MARGIN = 22;
 
@@ -54,11 +54,11 @@ function curve(edge, boxes, isTall) {
   if (isTall) {
     const [x1, y1, x2, y2] = [from.x + NODE / 2, from.y + from.h, to.x + NODE / 2, to.y - 9];
     const bend = (y2 - y1) / 2;
-    return { path: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, x: (x1 + x2) / 2, y: (y1 + y2) / 2, tip: `M${x2 - 6} ${y2}h12l-6 9z` };
+    return { path: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, x: (x1 + x2) / 2 + 62, y: (y1 + y2) / 2, tip: `M${x2 - 6} ${y2}h12l-6 9z` };
   }
   const [x1, y1, x2, y2] = [from.x + NODE, from.y + from.h / 2, to.x - 9, to.y + to.h / 2];
   const bend = (x2 - x1) / 2;
-  return { path: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`, x: (x1 + x2) / 2, y: (y1 + y2) / 2, tip: `M${x2} ${y2 - 6}v12l9-6z` };
+  return { path: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`, x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 32, tip: `M${x2} ${y2 - 6}v12l9-6z` };
 }
 
 /** In words, because a colour alone says nothing to some. */
@@ -67,7 +67,8 @@ export function pressure(edge) {
   return edge.pressure >= 0.8 ? "full" : edge.pressure >= 0.4 ? "filling" : "free";
 }
 
-const steps = (stage) => stage.steps.map((step) => step.name ?? step.kind).join(" → ");
+const isEnd = (step) => step.kind === "source" || step.kind === "sink";
+const steps = (stage) => stage.steps.map((step) => (isEnd(step) || !step.name ? step.kind : step.name)).join(" → ");
 
 function drawNode(stage, box) {
   const rows = Array.from({ length: bars(stage) }, (_, row) => svg("g", { class: "worker", transform: `translate(14 ${HEAD + row * BAR})` },

@@ -10,7 +10,7 @@ const share = (kind, value) => {
 
 function table(headings, rows) {
   const heading = ([text, kind]) => el("th", { scope: "col", class: kind }, text);
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...headings.map(heading))), el("tbody", {}, ...rows)));
+  return el("table", {}, el("thead", {}, el("tr", {}, ...headings.map(heading))), el("tbody", {}, ...rows));
 }
 
 const cell = (content, kind) => el("td", { class: kind }, ...[content].flat());
@@ -27,9 +27,9 @@ export function stages(status) {
     const bar = el("div", { class: "shares", role: "img", "aria-label": label }, share("busy", worker.busy), share("blocked", worker.blocked), share("waiting", worker.waiting));
     const behind = stage.watermark === null ? "–" : duration(Math.max(0, status.now - (worker.watermark ?? stage.watermark)) / 1000);
     return el("tr", { "data-stage": stage.name }, cell(number === 0 ? el("strong", {}, stage.name) : ""), cell(String(number), "number"), cell(bar),
-      cell(percent(worker.busy), "number"), cell(percent(worker.blocked), "number"), cell(rate(worker.rate), "number"), cell(behind, "number"));
+      cell(percent(worker.busy), "number"), cell(percent(worker.blocked), "number extra"), cell(rate(worker.rate), "number"), cell(behind, "number extra"));
   }));
-  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number"], ["Records", "number"], ["Event time behind", "number"]], rows));
+  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number extra"], ["Records", "number"], ["Event time behind", "number extra"]], rows));
 }
 
 function splitState(split) {
