@@ -135,7 +135,7 @@ fn run(program: &str, arguments: &[OsString]) -> Result<()> {
 
 /// What is missing on this machine after an attempt to install it. RocksDB's library is compiled if it can be.
 fn prepare() -> Result<Vec<Need>> {
-    let missing = setup::ensure()?;
+    let missing = setup::ensure(&Need::ENGINE)?;
     if !missing.contains(&Need::Compiler) && !missing.contains(&Need::Libclang) {
         rocksdb::ensure()?;
     }

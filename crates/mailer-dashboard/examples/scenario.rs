@@ -79,7 +79,7 @@ fn main() -> Result<()> {
     let restart = RestartPolicy::FixedDelay { delay: Duration::from_secs(2), attempts: 3 };
     let env = Env::new("order-totals").workers(2).restart(restart);
     let env = env.checkpointing(Duration::from_secs(1), storage).take_over(true).dashboard(endpoint)?;
-    pipeline(&env, if has("slow") { 400.0 } else { 1e9 }, has("skewed"), has("fail-once"));
+    pipeline(&env, if has("slow") { 4_000.0 } else { 1e9 }, has("skewed"), has("fail-once"));
     env.execute()
 }
 
