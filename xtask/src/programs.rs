@@ -53,6 +53,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("window-memory", "mailer-operators", "window_memory"),
     ("session-memory", "mailer-runtime", "open_sessions"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
+    ("metrics", "mailer-dashboard", "overhead"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
 

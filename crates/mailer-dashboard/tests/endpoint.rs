@@ -5,8 +5,10 @@
 mod support;
 
 use mailer_dashboard::{Dashboard, DashboardExt, IntoEndpoint, parse_address};
-use mailer_runtime::Env;
+use mailer_runtime::{Env, JobStatus};
 use serde_json::Value;
+use std::io::Write;
+use std::net::TcpStream;
 use support::start;
 
 fn json(text: &str) -> Value {
@@ -181,4 +183,37 @@ fn loopback_is_the_default_and_a_taken_address_says_so() {
     let Err(error) = Env::new("x").dashboard("example.org:80") else { panic!("that is no address") };
     assert!(error.to_string().contains("give :PORT"), "{error}");
     assert!(parse_address("[::1]:1").unwrap().ip().is_loopback());
+}
+
+/// Fifty who ask and never read, and one who asks without pause: the job takes records and checkpoints all the same.
+#[test]
+fn clients_hold_nothing_up() {
+    let running = start("");
+    running.get_until("/readyz", |answer| answer.status == 200);
+    let deaf: Vec<_> = (0..50)
+        .map(|n| {
+            let path = if n % 2 == 0 { "/metrics" } else { "/api/events" };
+            let mut stream = TcpStream::connect(running.address).unwrap();
+            for _ in 0..20 {
+                let _ = write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            }
+            stream
+        })
+        .collect();
+    let before = running.job.status();
+    let mut scrapes = 0;
+    let after = loop {
+        assert_eq!(running.get("/metrics").status, 200);
+        scrapes += 1;
+        let status = running.job.status();
+        if status.completed >= before.completed + 10 {
+            break status;
+        }
+    };
+    let taken = |status: &JobStatus| status.stages[0].records;
+    // Ten checkpoints, 50 ms apart, at 50,000 records a second.
+    assert!(taken(&after) - taken(&before) >= 10_000, "{} records, {scrapes} scrapes", taken(&after) - taken(&before));
+    assert!(running.job.status().failed == 0);
+    drop(deaf);
+    running.stop();
 }

@@ -172,3 +172,96 @@ impl Samples<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bottleneck::{Bottleneck, Limit};
+    use crate::job::status::{OperatorStatus, RecoveryReport, SinkStatus, SplitStatus, StateStatus, WorkerStatus};
+    use crate::job::{CheckpointPhase, CheckpointStatus, METRICS, PublishStatus};
+    use mailer_core::{ErrorKind, Watermark};
+    use std::collections::BTreeSet;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn checkpoint(id: u64) -> CheckpointStatus {
+        CheckpointStatus {
+            id: CheckpointId(id),
+            kind: "periodic",
+            started: Timestamp(10_000),
+            phases: vec![(CheckpointPhase::Aligning, SECOND), (CheckpointPhase::Snapshot, SECOND * 2)],
+            outcome: CheckpointOutcome::Completed,
+            state_bytes: 5,
+            output_bytes: 6,
+            output_records: 7,
+            waits_for: Vec::new(),
+        }
+    }
+
+    /// A job that has something to say of everything.
+    fn everything() -> JobStatus {
+        let name = || "x".to_owned();
+        let mut status = JobStatus::new("job");
+        let (time, records) = (Some(Timestamp(1_000)), 3);
+        let by_worker = vec![WorkerStatus { records, busy: SECOND, ..WorkerStatus::default() }];
+        status.stages =
+            vec![StageStatus { name: name(), workers: 1, records, watermark: time, is_keyed: true, by_worker }];
+        status.edges = vec![EdgeStatus {
+            name: name(),
+            from: name(),
+            to: name(),
+            batches: 1,
+            capacity_batches: 8,
+            bytes: 1,
+            capacity_bytes: 100,
+            records,
+            refused: 0,
+        }];
+        let (split, watermark) = (name(), time.map(Watermark));
+        let split = SplitStatus { split, worker: 0, watermark, idle: true, paused: false, lag: Some(9) };
+        status.sources = vec![SourceStatus { name: name(), splits: vec![split] }];
+        status.sinks = vec![SinkStatus { name: name(), records }];
+        status.operators = vec![OperatorStatus { name: name(), counts: "late", count: 2 }];
+        status.state_sizes = vec![StateStatus { operator: None, entries: 1, bytes: 2 }];
+        status.publishes = vec![PublishStatus { target: name(), ..PublishStatus::default() }];
+        status.error_counts = vec![(ErrorKind::Unavailable, 1)];
+        status.recovery = Some(RecoveryReport::default());
+        let (stage, limit, full_for, skew) = (name(), Limit::Work, None, None);
+        status.bottleneck = Some(Bottleneck { stage, limit, busy: 1.0, full_for, workers: 1, skew });
+        status.checkpoints = vec![checkpoint(1), checkpoint(2)];
+        status
+    }
+
+    #[test]
+    fn every_metric_of_the_table_has_its_labels_and_a_value() {
+        let samples = of(&everything(), Timestamp(20_000), &mut CheckpointId(0));
+        let names: BTreeSet<_> = samples.iter().map(|sample| sample.metric.name).collect();
+        assert_eq!(names, METRICS.iter().map(|metric| metric.name).collect());
+        for sample in samples {
+            let labels: Vec<_> = sample.labels.iter().map(|(name, _)| *name).collect();
+            assert_eq!(labels, sample.metric.labels, "{}", sample.metric.name);
+        }
+    }
+
+    fn value(samples: &[Sample], metric: &Metric) -> f64 {
+        samples.iter().find(|sample| sample.metric.name == metric.name).unwrap().value
+    }
+
+    #[test]
+    fn ages_and_lags_are_seconds_behind_the_clock() {
+        let samples = of(&everything(), Timestamp(20_000), &mut CheckpointId(0));
+        assert!((value(&samples, &table::STAGE_WATERMARK_LAG) - 19.0).abs() < 1e-9);
+        assert!((value(&samples, &table::CHECKPOINT_AGE) - 7.0).abs() < 1e-9);
+        assert!((value(&samples, &table::STAGE_BOTTLENECK) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_checkpoint_is_observed_once() {
+        let mut timed = CheckpointId(1);
+        let durations = |timed: &mut CheckpointId| {
+            let samples = of(&everything(), Timestamp(20_000), timed);
+            samples.iter().filter(|sample| sample.metric.name == table::CHECKPOINT_DURATION.name).count()
+        };
+        assert_eq!([durations(&mut timed), durations(&mut timed)], [1, 0]);
+    }
+}
