@@ -7,7 +7,8 @@ mod support;
 use mailer_runtime::{METRICS, MetricKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::start;
 
@@ -98,23 +99,52 @@ fn the_page_of_metrics_is_the_table() {
     assert!(written == page, "docs/reference/metrics.md is not what METRICS says: run this test with MAILER_BLESS=1");
 }
 
-/// Prometheus's own reader and its rules for names. Where `promtool` is not installed there is nothing to ask; `cargo
-/// xtask setup` installs it.
-#[test]
-fn promtool_has_nothing_to_say() {
-    let Ok(mut promtool) = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-    else {
+/// Prometheus's own tool on what is given to it; nothing where it is not installed, which `cargo xtask setup` changes.
+fn promtool(arguments: &[&str], folder: &Path, input: &str) -> Option<(bool, String)> {
+    let mut command = Command::new("promtool");
+    command.args(arguments).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut promtool) = command.spawn() else {
         assert!(std::env::var_os("CI").is_none(), "CI has promtool: cargo xtask setup installs it");
-        return;
+        return None;
     };
-    use std::io::Write;
-    promtool.stdin.take().unwrap().write_all(scrape().as_bytes()).unwrap();
+    promtool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = promtool.wait_with_output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    Some((output.status.success(), said))
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/observability")
+}
+
+#[test]
+fn promtool_has_nothing_to_say_of_a_scrape_under_load() {
+    if let Some((is_good, said)) = promtool(&["check", "metrics"], &docs(), &scrape()) {
+        assert!(is_good && said.trim().is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn the_alert_rules_are_good_and_go_off_when_they_should() {
+    for arguments in [&["check", "rules", "alerts.yml"][..], &["test", "rules", "alerts-test.yml"]] {
+        if let Some((is_good, said)) = promtool(arguments, &docs(), "") {
+            assert!(is_good, "{said}");
+        }
+    }
+}
+
+#[test]
+fn alerts_and_grafana_ask_for_metrics_that_exist() {
+    let known: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
+    for (file, least) in [("alerts.yml", 9), ("grafana-dashboard.json", 20)] {
+        let text = std::fs::read_to_string(docs().join(file)).unwrap();
+        if file.ends_with(".json") {
+            serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        }
+        let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        let asked = text.split(|letter: char| !is_part(letter)).filter(|word| word.starts_with("mailer_"));
+        let asked: BTreeSet<_> = asked.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect();
+        assert!(asked.len() >= least, "{file}: {asked:?}");
+        assert!(asked.is_subset(&known), "{file} asks for {:?}", asked.difference(&known).collect::<Vec<_>>());
+    }
 }
