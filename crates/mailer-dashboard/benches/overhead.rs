@@ -80,7 +80,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     // Among the tests, where cargo says nothing, it runs once so that it does not rot.
-    let (records, rounds) = if has("--bench") { (20_000_000, ROUNDS) } else { (100_000, 1) };
+    let (records, rounds) = if has("--bench") { (100_000_000, ROUNDS) } else { (100_000, 1) };
     without(records.min(2_000_000)); // warms up
     let (mut plain, mut watched, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {

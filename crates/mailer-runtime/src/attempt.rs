@@ -246,7 +246,14 @@ impl Plan {
             let place = |worker| Place { stage: stage.id, worker };
             (0..stage.parallelism).map(move |worker| (place(worker), format!("{}[{worker}]", stage.name)))
         });
-        Crew::new(tasks.collect())
+        let heads = self.physical.stages.iter().filter_map(|stage| Some((stage, *stage.nodes.first()?)));
+        let sources = heads.flat_map(|(stage, head)| {
+            let node = &self.graph.plan.nodes[head];
+            let is_source = matches!(node.kind, NodeKind::Source { .. });
+            let workers = if is_source { 0..stage.parallelism } else { 0..0 };
+            workers.map(move |worker| (Place { stage: stage.id, worker }, node.name.clone()))
+        });
+        Crew::new(tasks.collect(), sources.collect())
     }
 
     fn source_tasks(&self) -> usize {

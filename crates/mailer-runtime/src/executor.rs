@@ -8,7 +8,7 @@ mod crew;
 mod manifests;
 mod progress;
 
-pub(crate) use crew::Crew;
+pub(crate) use crew::{AssignedSplit, Crew};
 use manifests::Handed;
 pub(crate) use manifests::Template;
 use progress::Patience;
@@ -30,6 +30,7 @@ use mailer_state::{OpenBackend, SnapshotPart, StateSnapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use tracing::Span;
 
 /// How a run ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub(crate) struct Executor {
     standstill: Standstill,
     next_look: Duration,
     patience: Patience,
+    /// One for each checkpoint under way; the work of its phases is done in it.
+    spans: BTreeMap<CheckpointId, Span>,
 }
 
 #[derive(Default)]
@@ -129,6 +132,7 @@ impl Executor {
             standstill: Standstill::default(),
             next_look: Duration::ZERO,
             patience: Patience::default(),
+            spans: BTreeMap::new(),
         }
     }
 
@@ -316,8 +320,9 @@ impl Executor {
     fn link(&mut self, id: CheckpointId) {
         let Some(durable) = &self.durable else { return };
         let parts = self.collected.get_mut(&id).map(|c| std::mem::take(&mut c.parts)).unwrap_or_default();
-        let (state, shared) = (durable.state.clone(), self.shared.clone());
+        let (state, shared, span) = (durable.state.clone(), self.shared.clone(), self.span(id));
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = state.link(id, parts);
             shared.report(Report::Linked { id, result });
         }));
@@ -358,7 +363,9 @@ impl Executor {
         let (Some(durable), Some(publishing)) = (&self.durable, &mut self.publishing) else { return };
         publishing.decided = true;
         let (manifest, root, shared) = (publishing.manifest.clone(), durable.root.clone(), self.shared.clone());
+        let span = self.span(id);
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = root.prepare(&manifest);
             shared.report(Report::Prepared { id, result });
         }));

@@ -10,6 +10,7 @@ use crate::shared::lock;
 use mailer_checkpoint::CheckpointRoot;
 use mailer_checkpoint::manifest::{Kind, Manifest};
 use mailer_core::{CheckpointId, ErrorKind, Marker, PublishedId, Result};
+use tracing::Span;
 
 impl Executor {
     /// Publishes at every target that has output; the others carry their marker over.
@@ -41,7 +42,9 @@ impl Executor {
             let (publisher, previous) = (target.publisher.clone(), target.previous);
             let (marker, name, shared) = (marker.clone(), target.name.clone(), self.shared.clone());
             let blobs = durable.root.blobs();
+            let span = self.spans.get(&id).cloned().unwrap_or_else(Span::none);
             self.shared.spawn_beside(Box::new(move || {
+                let _span = span.entered();
                 let began = shared.clock.monotonic();
                 let mut publisher = lock(&publisher);
                 let outcome = publish_until_known(
@@ -97,7 +100,9 @@ impl Executor {
     pub(super) fn complete(&mut self, id: CheckpointId) {
         let Some(durable) = &self.durable else { return };
         let (root, keep, shared) = (durable.root.clone(), durable.keep_completed, self.shared.clone());
+        let span = self.span(id);
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = root.complete(id, root.epoch()).and_then(|()| prune(root.as_ref(), keep));
             shared.report(Report::Completed { id, result });
         }));
@@ -110,7 +115,7 @@ impl Executor {
         self.feed(Event::Completed { id, result });
     }
 
-    fn note_completed(&self, id: CheckpointId, publishing: &Publishing) {
+    fn note_completed(&mut self, id: CheckpointId, publishing: &Publishing) {
         let Publishing { manifest, figures, started, .. } = publishing;
         self.control.status.note_completed(id);
         self.end_checkpoint(id, None);

@@ -9,10 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 /// More names than this help nobody.
 const NAMED: usize = 8;
 
+/// A split and who reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct AssignedSplit {
+    pub(crate) source: String,
+    pub(crate) worker: u16,
+    pub(crate) split: String,
+}
+
 /// The tasks of a run, and what they owe.
 #[derive(Debug)]
 pub(crate) struct Crew {
     names: BTreeMap<Place, String>,
+    /// The source of each task that has one.
+    sources: BTreeMap<Place, String>,
     /// Tasks that have passed the barrier.
     passed: BTreeMap<CheckpointId, BTreeSet<Place>>,
     /// Parts that were announced and are not written yet, of all checkpoints: a cancelled one's count for the next.
@@ -20,8 +30,8 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    pub(crate) fn new(names: BTreeMap<Place, String>) -> Self {
-        Self { names, passed: BTreeMap::new(), parts: BTreeMap::new() }
+    pub(crate) fn new(names: BTreeMap<Place, String>, sources: BTreeMap<Place, String>) -> Self {
+        Self { names, sources, passed: BTreeMap::new(), parts: BTreeMap::new() }
     }
 
     /// How many tasks there are.
@@ -54,9 +64,10 @@ impl Crew {
         id: CheckpointId,
         phase: CheckpointPhase,
         publishing: (Option<CheckpointId>, &[String]),
+        splits: &[AssignedSplit],
     ) -> Vec<String> {
         match phase {
-            CheckpointPhase::Aligning => shortened(self.missing(id)),
+            CheckpointPhase::Aligning => shortened(self.missing(id, splits)),
             CheckpointPhase::Snapshot => shortened(self.parts.keys().map(|(_, place, kind)| self.part(*place, *kind))),
             CheckpointPhase::Linking => vec!["state backend".into()],
             CheckpointPhase::Linked => publishing.0.map(|id| format!("checkpoint {id}")).into_iter().collect(),
@@ -66,10 +77,19 @@ impl Crew {
         }
     }
 
-    fn missing(&self, id: CheckpointId) -> impl Iterator<Item = String> {
+    fn missing(&self, id: CheckpointId, splits: &[AssignedSplit]) -> impl Iterator<Item = String> {
         let passed = self.passed.get(&id);
         let missing = self.names.iter().filter(move |(place, _)| !passed.is_some_and(|passed| passed.contains(place)));
-        missing.map(|(_, name)| format!("task {name}"))
+        missing.map(move |(place, name)| match self.reads(*place, splits) {
+            reads if reads.is_empty() => format!("task {name}"),
+            reads => format!("task {name}, which reads {}", shortened(reads.into_iter()).join(" and ")),
+        })
+    }
+
+    fn reads(&self, place: Place, splits: &[AssignedSplit]) -> Vec<String> {
+        let Some(source) = self.sources.get(&place) else { return Vec::new() };
+        let of_task = |split: &&AssignedSplit| split.worker == place.worker && split.source == *source;
+        splits.iter().filter(of_task).map(|split| split.split.clone()).collect()
     }
 
     fn part(&self, place: Place, kind: PartKind) -> String {
@@ -104,11 +124,14 @@ mod tests {
 
     fn crew(workers: u16) -> Crew {
         let totals = (0..workers).map(|worker| (place(1, worker), format!("totals[{worker}]")));
-        Crew::new(totals.chain([(place(0, 0), "orders[0]".into())]).collect())
+        let sources = [(place(0, 0), "orders".into())].into_iter().collect();
+        Crew::new(totals.chain([(place(0, 0), "orders[0]".into())]).collect(), sources)
     }
 
     fn waits(crew: &Crew, phase: CheckpointPhase) -> Vec<String> {
-        crew.waits(ID, phase, (Some(CheckpointId(3)), &["kafka out".to_owned()]))
+        let split = |worker, split: &str| AssignedSplit { source: "orders".into(), worker, split: split.into() };
+        let splits = [split(0, "orders-0"), split(1, "orders-1"), split(0, "orders-2")];
+        crew.waits(ID, phase, (Some(CheckpointId(3)), &["kafka out".to_owned()]), &splits)
     }
 
     #[test]
@@ -118,7 +141,8 @@ mod tests {
         crew.on_snapshot(ID, place(1, 0), &[]);
         assert_eq!(waits(&crew, CheckpointPhase::Aligning), ["task totals[1]"]);
         crew.forget(ID);
-        assert_eq!(waits(&crew, CheckpointPhase::Aligning).len(), 3);
+        let source = "task orders[0], which reads orders-0 and orders-2";
+        assert_eq!(waits(&crew, CheckpointPhase::Aligning), [source, "task totals[0]", "task totals[1]"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::job::timeline::{CheckpointPhase, Volume};
 use mailer_checkpoint::manifest::Manifest;
 use mailer_core::{CheckpointId, Error};
 use std::time::Duration;
+use tracing::Span;
 
 /// How often an unfinished checkpoint is looked at.
 const EVERY: Duration = Duration::from_millis(100);
@@ -41,16 +42,23 @@ impl Patience {
 }
 
 impl Executor {
-    pub(super) fn begin_checkpoint(&self, id: CheckpointId) {
+    /// In which the work of a checkpoint is done.
+    pub(super) fn span(&self, id: CheckpointId) -> Span {
+        self.spans.get(&id).cloned().unwrap_or_else(Span::none)
+    }
+
+    pub(super) fn begin_checkpoint(&mut self, id: CheckpointId) {
         let Some(kind) = self.coordinator.aligning_kind().filter(|_| self.durable.is_some()) else { return };
         let (wall, now) = (self.shared.clock.wall(), self.shared.clock.monotonic());
-        tracing::debug!(checkpoint = id.0, ?kind, "the barrier is sent");
+        let span = tracing::info_span!("checkpoint", id = id.0, ?kind);
+        span.in_scope(|| tracing::debug!("the barrier is sent"));
+        self.spans.insert(id, span);
         self.control.status.timeline(|timeline| timeline.begin(id, kind, wall, now));
     }
 
     pub(super) fn enter_phase(&self, id: CheckpointId, phase: CheckpointPhase) {
         let now = self.shared.clock.monotonic();
-        tracing::debug!(checkpoint = id.0, %phase, "checkpoint goes on");
+        self.span(id).in_scope(|| tracing::debug!(%phase, "the checkpoint goes on"));
         self.control.status.timeline(|timeline| timeline.enter(id, phase, now));
     }
 
@@ -63,7 +71,8 @@ impl Executor {
         self.control.status.timeline(|timeline| timeline.note_volume(id, volume));
     }
 
-    pub(super) fn end_checkpoint(&self, id: CheckpointId, failure: Option<&Error>) {
+    pub(super) fn end_checkpoint(&mut self, id: CheckpointId, failure: Option<&Error>) {
+        self.spans.remove(&id);
         let now = self.shared.clock.monotonic();
         match failure {
             None => self.control.status.timeline(|timeline| timeline.complete(id, now)),
@@ -78,15 +87,16 @@ impl Executor {
     /// Puts down how far the checkpoints under way are, and what they wait for.
     pub(super) fn watch_checkpoints(&mut self) {
         let now = self.shared.clock.monotonic();
-        if now < self.patience.next {
+        if now < self.patience.next || self.spans.is_empty() {
             return;
         }
         self.patience.next = now + EVERY;
         let targets = self.publishing.as_ref().map(Publishing::open_targets).unwrap_or_default();
         let publishing = self.coordinator.publishing();
+        let splits = self.control.status.splits();
         let crew = &self.crew;
         let slow = self.control.status.timeline(|timeline| {
-            timeline.tick(now, |id, phase| crew.waits(id, phase, (publishing, &targets))).cloned()
+            timeline.tick(now, |id, phase| crew.waits(id, phase, (publishing, &targets), &splits)).cloned()
         });
         let Some(slow) = slow else { return };
         if let Some((phase, took)) = slow.phases.last().copied()

@@ -6,6 +6,7 @@ use super::publishes::Publishes;
 use super::status::{JobState, JobStatus, RecoveryReport, StandingSource};
 use super::timeline::Timeline;
 use crate::bottleneck::Bottleneck;
+use crate::executor::AssignedSplit;
 use crate::shared::lock;
 use mailer_core::{CheckpointId, Clock, Error, SystemClock};
 use std::collections::VecDeque;
@@ -71,6 +72,11 @@ impl StatusBoard {
 
     pub(crate) fn start_run(&self, run: RunCounters) {
         lock(&self.board).run = run;
+    }
+
+    /// Who reads what.
+    pub(crate) fn splits(&self) -> Vec<AssignedSplit> {
+        lock(&self.board).run.splits()
     }
 
     /// Where publish jobs count.

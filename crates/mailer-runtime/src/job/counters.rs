@@ -5,6 +5,7 @@ use super::status::{
     WorkerStatus,
 };
 use crate::edge::{Capacity, Meter};
+use crate::executor::AssignedSplit;
 use crate::shared::{JobShared, lock};
 use mailer_core::{Timestamp, Watermark};
 use mailer_operators::Counter;
@@ -170,6 +171,19 @@ impl RunCounters {
         let counter = Counter::default();
         lock(&self.operators).entry((name.to_owned(), counts)).or_default().push(counter.clone());
         counter
+    }
+
+    /// Every split with the task that reads it.
+    pub(super) fn splits(&self) -> Vec<AssignedSplit> {
+        let assigned = |status: SourceStatus| {
+            let SourceStatus { name, splits } = status;
+            splits.into_iter().map(move |SplitStatus { split, worker, .. }| AssignedSplit {
+                source: name.clone(),
+                worker,
+                split,
+            })
+        };
+        self.sources.iter().map(source_status).flat_map(assigned).collect()
     }
 
     /// For the store of one task.
