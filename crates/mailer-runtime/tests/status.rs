@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
+#[path = "review/target.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod target;
+
 use mailer_core::{Batch, Flush, Sink, SinkFactory, WorkerContext};
 use mailer_runtime::{
     Blackhole, CheckpointOutcome, CheckpointPhase, Env, FileStorage, Generator, JobState, JobStatus, JobWatch,
@@ -11,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
+use target::Target;
 
 /// Looks again and again until what it sees is right.
 fn until(job: &JobWatch, what: &str, mut is_right: impl FnMut(&JobStatus) -> bool) -> JobStatus {
@@ -158,4 +163,33 @@ fn a_checkpoint_that_does_not_finish_names_what_it_waits_for() {
     until(&watch, "its end", |status| status.last_completed >= Some(id));
     job.stop(Stop::Drain).unwrap();
     job.wait().unwrap();
+}
+
+#[test]
+fn a_target_that_is_down_is_named_and_its_tries_are_counted() {
+    let (folder, target) = (tempfile::tempdir().unwrap(), Target::default().named("ledger"));
+    let env = Env::new("published").workers(1);
+    let (env, watches) = watched(env.checkpointing(Duration::from_millis(20), FileStorage::new(folder.path())));
+    env.source("numbers", Generator::new(|n| n).rate(10_000.0)).sink("out", target.clone());
+    let job = env.start().unwrap();
+    let watch = watches.recv().unwrap();
+    let status = until(&watch, "a publish", |status| status.publishes.iter().any(|it| it.transactions >= 2));
+    assert_eq!(status.publishes[0].target, "memory ledger");
+    assert!(status.publishes[0].records > 0 && status.publishes[0].bytes > 0 && status.publishes[0].retries == 0);
+    target.with(|shown| shown.is_down = true);
+    let status = until(&watch, "a publish that waits", |status| {
+        let waits = status.checkpoints.iter().any(|it| it.waits_for == ["target memory ledger"]);
+        waits && status.publishes[0].retries >= 2
+    });
+    let error = status.errors.last().unwrap();
+    assert_eq!((error.of, error.message.as_str()), ("publish", "target memory ledger: the target is down"));
+    target.with(|shown| shown.is_down = false);
+    let before = status.publishes[0].transactions;
+    until(&watch, "it goes on", |status| status.publishes[0].transactions > before + 1);
+    job.stop(Stop::Drain).unwrap();
+    job.wait().unwrap();
+    let status = watch.status();
+    assert_eq!(status.publishes[0].records, target.records().len() as u64);
+    let output: u64 = status.checkpoints.iter().map(|checkpoint| checkpoint.output_records).sum();
+    assert!(output > 0);
 }

@@ -62,7 +62,9 @@ function detail(one) {
   const parts = [el("p", { class: "title" }, `#${one.id} · ${one.kind} · ${state} ${one.outcome === "running" ? "for" : "in"} ${duration(one.seconds)} · ${clock(one.started)}`)];
   if (one.error) parts.push(el("p", { class: "note strong" }, one.error));
   parts.push(el("dl", {}, ...one.phases.map((phase) => fact(phase.phase, duration(phase.seconds), phase.phase)),
-    fact("state", bytes(one.stateBytes)), fact("output", `${bytes(one.outputBytes)} · ${count(one.outputRecords)} records`)));
+    // Known once its manifest is made.
+    one.outcome === "running" && !one.stateBytes ? null : fact("state", bytes(one.stateBytes)),
+    one.outcome === "running" && !one.outputBytes ? null : fact("output", `${bytes(one.outputBytes)} · ${count(one.outputRecords)} records`)));
   return parts;
 }
 
