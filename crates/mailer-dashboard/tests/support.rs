@@ -1,6 +1,12 @@
 //! A running job with a dashboard, and a client that sends what it is told, byte by byte.
 
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test target uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "each test target uses a part of it, and a test that cannot go on fails"
+)]
 
 use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
 use mailer_runtime::{Blackhole, Env, FileStorage, Generator, Job, Stop};
