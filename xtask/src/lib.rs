@@ -4,12 +4,14 @@
 //! * [`kafka`] starts real brokers on loopback and runs Kafka's own tools against them.
 //! * [`kafka_bench`] is `cargo xtask bench kafka`: ours beside other clients on one broker.
 //! * [`layers`] and [`tidy`] are the house rules, as tests.
+//! * [`browser`] looks at the dashboard in a real browser.
 //! * [`fuzz`] feeds anything to what reads bytes from outside.
 //! * [`pipeline`] is `cargo xtask test`: everything a change has to pass.
 //!
 //! The binary in `main.rs` only reads arguments.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks to its terminal")]
 
+pub mod browser;
 pub mod fuzz;
 pub mod kafka;
 pub mod kafka_bench;

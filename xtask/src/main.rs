@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use xtask::kafka::{self, Action, TransactionVersion, UpOptions};
 use xtask::pipeline::{self, Extent};
-use xtask::{fuzz, layers, programs, rocksdb, setup, tidy};
+use xtask::{browser, fuzz, layers, programs, rocksdb, setup, tidy};
 
 /// What a contributor to Mailer runs.
 #[derive(Debug, Parser)]
@@ -55,6 +55,8 @@ enum Task {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Look at the dashboard in a real Chromium, and take pictures of it
+    BrowserTest,
     /// Measure an area
     #[command(disable_help_flag = true)]
     Bench(Passed),
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
 fn carry_out(task: Task) -> Result<bool> {
     match task {
         Task::Test { fast } => return Ok(pipeline::run(if fast { Extent::Fast } else { Extent::Full })),
+        Task::BrowserTest => return browser::run().map(|cases| cases.failed == 0),
         Task::Setup => setup::run()?,
         Task::Env => rocksdb::environment().iter().for_each(|(name, value)| println!("export {name}='{value}'")),
         Task::Kafka { action } => kafka::run(action.into())?,

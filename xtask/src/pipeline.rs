@@ -6,7 +6,7 @@ mod report;
 
 use crate::kafka::bootstrap_from_environment;
 use crate::kafka::{BOOTSTRAP_VARIABLE, BOOTSTRAP_VARIABLE_V1, Broker, BrokerOptions, TransactionVersion};
-use crate::{layers, process, programs, setup, tidy, workspace};
+use crate::{browser, layers, process, programs, setup, tidy, workspace};
 use anyhow::{Context, Result, bail};
 use report::{Count, Report};
 use std::ffi::OsString;
@@ -62,6 +62,7 @@ fn full(report: &mut Report) {
     report.step("tests, txn 1", || tests(&["test", "--workspace", "--test", REAL_BROKER], &older));
     drop((variables, older));
     drop(brokers); // the crash test starts its own
+    report.step("browser-test", || browser::run().map(|cases| Count { passed: cases.passed, failed: cases.failed }));
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     report.step("documentation", || cargo(&["doc", "--workspace", "--no-deps"], &strict));
     let mut program = |name: &str, run: fn(&[OsString]) -> Result<()>, arguments: &[&str]| {

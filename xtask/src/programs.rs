@@ -53,6 +53,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("window-memory", "mailer-operators", "window_memory"),
     ("session-memory", "mailer-runtime", "open_sessions"),
     ("checkpoint", "mailer-state-rocksdb", "checkpoint"),
+    ("metrics", "mailer-dashboard", "overhead"),
     ("parallel-consumer", "mailer-parallel-consumer", "parallel_consumer"),
 ];
 
@@ -135,7 +136,7 @@ fn run(program: &str, arguments: &[OsString]) -> Result<()> {
 
 /// What is missing on this machine after an attempt to install it. RocksDB's library is compiled if it can be.
 fn prepare() -> Result<Vec<Need>> {
-    let missing = setup::ensure()?;
+    let missing = setup::ensure(&Need::ENGINE)?;
     if !missing.contains(&Need::Compiler) && !missing.contains(&Need::Libclang) {
         rocksdb::ensure()?;
     }

@@ -1,9 +1,10 @@
-//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for Kafka.
+//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for
+//! Kafka; a browser, Node.js and Prometheus's own checker for the tests of the dashboard.
 //!
 //! As root on Debian or Ubuntu the missing ones are installed; elsewhere the exact commands are printed, with what
 //! cannot run until then.
 
-use crate::{process, rocksdb};
+use crate::{browser, process, rocksdb};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,11 +20,21 @@ pub enum Need {
     Java,
     /// Maven, which fetches the jars of Kafka.
     Maven,
+    /// A real browser.
+    Chromium,
+    /// What drives it.
+    Node,
+    /// What installs that.
+    Npm,
+    /// The checker of Prometheus.
+    Promtool,
 }
 
 impl Need {
-    /// Everything, in the order in which it is looked for.
-    pub const ALL: [Self; 4] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven];
+    /// What the engine and its proofs need, in the order in which it is looked for.
+    pub const ENGINE: [Self; 4] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven];
+    /// What the tests of the dashboard need.
+    pub const PAGE: [Self; 4] = [Self::Chromium, Self::Node, Self::Npm, Self::Promtool];
 
     fn name(self) -> &'static str {
         match self {
@@ -31,6 +42,10 @@ impl Need {
             Self::Libclang => "libclang",
             Self::Java => "a JDK, 17 or newer",
             Self::Maven => "Maven",
+            Self::Chromium => "Chromium",
+            Self::Node => "Node.js, 20 or newer",
+            Self::Npm => "npm",
+            Self::Promtool => "promtool",
         }
     }
 
@@ -38,6 +53,8 @@ impl Need {
         match self {
             Self::Compiler => "crates with C code do not compile: zstd, lz4, RocksDB",
             Self::Libclang => "mailer-state-rocksdb, and what stands on it, does not compile",
+            Self::Chromium | Self::Node | Self::Npm => "the dashboard is not looked at in a browser: browser-test",
+            Self::Promtool => "metrics and alert rules are not shown to Prometheus",
             Self::Java | Self::Maven => "no Kafka broker can be started: kafka, demo (it runs in process), crash-test",
         }
     }
@@ -49,6 +66,10 @@ impl Need {
             Self::Libclang => &["libclang-dev"],
             Self::Java => &["openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless"],
             Self::Maven => &["maven"],
+            Self::Chromium => &["chromium", "chromium-browser"],
+            Self::Node => &["nodejs"],
+            Self::Npm => &["npm"],
+            Self::Promtool => &["prometheus"],
         }
     }
 
@@ -58,6 +79,9 @@ impl Need {
             Self::Libclang => "Fedora: dnf install clang-devel; macOS: brew install llvm; or set LIBCLANG_PATH",
             Self::Java => "Fedora: dnf install java-21-openjdk-devel; macOS: brew install openjdk@21",
             Self::Maven => "Fedora: dnf install maven; macOS: brew install maven",
+            Self::Chromium => "Fedora: dnf install chromium; elsewhere: set MAILER_CHROMIUM to a Chromium",
+            Self::Node | Self::Npm => "Fedora: dnf install nodejs npm; macOS: brew install node",
+            Self::Promtool => "macOS: brew install prometheus; elsewhere it comes with the release of Prometheus",
         }
     }
 
@@ -67,13 +91,17 @@ impl Need {
             Self::Libclang => libclang_folders().iter().any(|folder| holds_libclang(folder)),
             Self::Java => java_major().is_some_and(|major| major >= 17),
             Self::Maven => answers("mvn"),
+            Self::Chromium => browser::browser().is_some(),
+            Self::Node => node_major().is_some_and(|major| major >= 20),
+            Self::Npm => answers("npm"),
+            Self::Promtool => answers("promtool"),
         }
     }
 }
 
 /// Installs or names what is missing, then compiles RocksDB into the cache. Fails when something is still missing.
 pub fn run() -> Result<()> {
-    let missing = ensure()?;
+    let missing = ensure(&[Need::ENGINE, Need::PAGE].concat())?;
     if !missing.contains(&Need::Compiler) && !missing.contains(&Need::Libclang) {
         println!("RocksDB: {}", rocksdb::ensure()?.display());
     }
@@ -84,9 +112,10 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Installs what is missing where that is possible, and returns what is missing still, after saying how to get it.
-pub fn ensure() -> Result<Vec<Need>> {
-    let missing = missing();
+/// Installs what of `needs` is missing where that is possible, and returns what is missing still, after saying how to get
+/// it.
+pub fn ensure(needs: &[Need]) -> Result<Vec<Need>> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(missing);
     }
@@ -94,16 +123,16 @@ pub fn ensure() -> Result<Vec<Need>> {
     if is_root() && Path::new("/usr/bin/apt-get").exists() {
         install(&missing)?;
     }
-    let missing = self::missing();
+    let missing = self::missing(needs);
     for need in &missing {
         print!("{}", advice(*need));
     }
     Ok(missing)
 }
 
-/// What is not on this machine.
-pub fn missing() -> Vec<Need> {
-    Need::ALL.into_iter().filter(|need| !need.is_there()).collect()
+/// What of `needs` is not on this machine.
+pub fn missing(needs: &[Need]) -> Vec<Need> {
+    needs.iter().copied().filter(|need| !need.is_there()).collect()
 }
 
 /// Fails with what to do when `need` is not there.
@@ -162,8 +191,13 @@ fn tool(variable: &str, otherwise: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| otherwise.to_owned())
 }
 
-fn answers(program: &str) -> bool {
+pub(crate) fn answers(program: &str) -> bool {
     process::capture(Command::new(program).arg("--version")).is_ok()
+}
+
+fn node_major() -> Option<u32> {
+    let answer = process::capture(Command::new("node").arg("--version")).ok()?;
+    String::from_utf8_lossy(&answer.stdout).trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
 fn java_major() -> Option<u32> {
@@ -244,7 +278,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_command_and_the_loss() {
-        for need in Need::ALL {
+        for need in [Need::ENGINE, Need::PAGE].concat() {
             let advice = advice(need);
             assert!(advice.contains("apt-get install") && advice.contains("Without it: "), "{advice}");
         }

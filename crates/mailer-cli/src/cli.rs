@@ -68,6 +68,11 @@ pub(crate) enum Command {
         after_help = "Runs until its sources end, or until it is stopped. With `checkpoint:` in the file, starting it again goes on where it was."
     )]
     Run(RunOptions),
+    /// Watch a running job in the terminal: backpressure, checkpoints, errors.
+    #[command(
+        after_help = "The job was started with `mailer run --metrics :9464`, or by a program with a dashboard. In a pipe it prints one picture and ends."
+    )]
+    Top(TopOptions),
     /// Print the JSON Schema of workflows, for editors.
     #[command(
         after_help = "In VS Code, with the YAML extension:\n  mailer schema > mailer.schema.json\n  # yaml-language-server: $schema=./mailer.schema.json   (first line of the workflow)"
@@ -144,9 +149,29 @@ pub(crate) struct RunOptions {
     /// State in the checkpoint that may be dropped, because the step of this id is gone. May be given several times.
     #[arg(long, value_name = "ID")]
     pub(crate) allow_dropped: Vec<String>,
+    /// Serve the dashboard, its JSON API and Prometheus metrics here: `:9464` is loopback, `0.0.0.0:9464` everybody. Actions
+    /// need the token in MAILER_DASHBOARD_TOKEN, and are off without it.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
+    /// A host name under which the dashboard may be asked, besides localhost and IP addresses.
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub(crate) allow_host: Vec<String>,
     /// Show no progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TopOptions {
+    /// Where the dashboard of the job is.
+    #[arg(long, default_value = "http://127.0.0.1:9464")]
+    pub(crate) url: String,
+    /// Opens the actions (checkpoint, savepoint, drain). Better in MAILER_DASHBOARD_TOKEN, where others do not see it.
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+    /// Print one picture and end.
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 #[derive(Args, Debug)]

@@ -21,7 +21,7 @@ use std::fs;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-type Outcome = Result<Code, Exit>;
+pub(crate) type Outcome = Result<Code, Exit>;
 
 /// Reads and checks a workflow; mistakes are the error.
 fn load(file: &Path, stdin: bool) -> Result<Workflow, Exit> {
@@ -70,7 +70,7 @@ fn compile(workflow: &Workflow) -> Result<Env, Exit> {
 }
 
 /// Writes what was asked for. A reader that has gone away has had enough.
-fn say(text: &str) -> Outcome {
+pub(crate) fn say(text: &str) -> Outcome {
     match stdout().lock().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Exit::new(Code::File, format!("error: standard output cannot be written: {e}")))

@@ -8,6 +8,7 @@ mod commands;
 mod connectors;
 mod exit;
 mod progress;
+mod top;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -22,6 +23,7 @@ fn main() -> std::process::ExitCode {
         Command::Simulate(options) => commands::simulate(&options),
         Command::Explain(options) => commands::explain(&options),
         Command::Run(options) => commands::run(&options),
+        Command::Top(options) => top::top(&options),
         Command::Schema(options) => commands::schema(&options),
         Command::Completions(options) => commands::completions(&options),
         Command::Man(options) => commands::man(&options),

@@ -23,7 +23,7 @@ pub(crate) struct Assembled {
 
 pub(crate) fn assemble(plan: &Plan, origin: &Origin, shared: &Arc<JobShared>) -> Result<Assembled> {
     let edges = open_edges(plan, shared);
-    let counters = counters(plan, &edges, shared);
+    let counters = counters(plan, origin, &edges, shared);
     let restored = origin.manifest().map(RestoredSources::of_manifest);
     let mut assembly = Assembly { plan, origin, shared, counters: &counters, edges, restored, source_slot: 0 };
     let mut tasks = Vec::new();
@@ -53,7 +53,7 @@ fn capacity(edge: &mailer_planner::Edge) -> Capacity {
     Capacity { batches: edge.capacity_batches, bytes: edge.capacity_bytes }
 }
 
-fn counters(plan: &Plan, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCounters {
+fn counters(plan: &Plan, origin: &Origin, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCounters {
     let nodes = &plan.graph.plan.nodes;
     let named = |wanted: fn(&NodeKind) -> bool| nodes.iter().filter(move |node| wanted(&node.kind));
     let sources = named(|kind| matches!(kind, NodeKind::Source { .. }));
@@ -71,6 +71,8 @@ fn counters(plan: &Plan, edges: &[OpenEdge], shared: &Arc<JobShared>) -> RunCoun
         sources: sources.map(|node| (node.name.clone(), Mutex::default())).collect(),
         stages: stages.iter().map(stage).collect(),
         sinks: sinks.map(|node| (node.name.clone(), Arc::default())).collect(),
+        operator_ids: origin.operators().iter().map(|operator| (operator.id, operator.name.clone())).collect(),
+        backend: Some(origin.state.clone()),
         edges: plan.physical.edges.iter().zip(edges).map(edge).collect(),
         shared: Some(shared.clone()),
         ..RunCounters::default()
@@ -151,7 +153,8 @@ impl Assembly<'_> {
             true => Watermark::NONE,
             false => self.restored_watermark(names.iter().map(|(name, _)| name.as_str()), worker),
         };
-        Ok(TaskCore::new(name, place, store, self.origin.is_durable(), restored, self.shared.clone()))
+        let state = self.counters.state_meter();
+        Ok(TaskCore::new(name, place, store, self.origin.is_durable(), state, restored, self.shared.clone()))
     }
 
     /// Where event time stood at the gate of a stage: all its operators have seen the same. Those that are new in the

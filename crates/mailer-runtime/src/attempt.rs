@@ -3,7 +3,7 @@
 use crate::assembly::{Assembled, Placed, assemble};
 use crate::coordinator::{self, Coordinator};
 use crate::driver::Driver;
-use crate::executor::{Durable, Ended, Executor, Template};
+use crate::executor::{Crew, Durable, Ended, Executor, Template};
 use crate::graph::{Graph, targets};
 use crate::job::RestartPolicy;
 use crate::job::control::JobControl;
@@ -13,8 +13,9 @@ use crate::panics;
 use crate::recovery::{Matched, PlanShape, Recovered, Request, StatefulOperator, match_plan, recover};
 use crate::report::Report;
 use crate::shared::{JobShared, Mutations};
+use crate::task::Place;
 use mailer_checkpoint::{CheckpointRoot, CheckpointStorage};
-use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result};
+use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result, Timestamp};
 use mailer_planner::{NodeKind, PhysicalPlan};
 use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
 use std::collections::BTreeMap;
@@ -117,8 +118,8 @@ impl Plan {
             reports.clone(),
             driver.beside(),
             driver.clock(),
-            self.settings.staging_budget,
-            self.settings.mutations,
+            (self.settings.staging_budget, self.settings.mutations),
+            control.status.publishes().clone(),
         );
         control.attach(reports, &shared);
         (shared, inbox)
@@ -134,10 +135,12 @@ impl Plan {
         start: Start,
     ) -> Result<Standing> {
         let began = shared.clock.monotonic();
+        let span = tracing::info_span!("recovery").entered();
         let origin = self.recover(shared, start)?;
         let Assembled { tasks, counters } = assemble(self, &origin, shared)?;
         fail::fail_point!("recovery-restored");
-        let report = origin.report(shared.clock.monotonic() - began);
+        drop(span);
+        let report = origin.report(shared.clock.wall(), shared.clock.monotonic() - began);
         control.status.start_run(counters);
         control.status.note_recovery(report.clone());
         if !control.is_stopping() {
@@ -148,7 +151,7 @@ impl Plan {
         let coordinator = self.coordinator(&origin, tasks.len(), shared);
         let root = origin.recovered.as_ref().map(|recovered| recovered.root.clone());
         let durable = origin.into_durable(self, driver.chance());
-        let mut executor = Executor::new(coordinator, inbox, shared.clone(), control.clone(), durable, tasks.len());
+        let mut executor = Executor::new(coordinator, inbox, shared.clone(), control.clone(), durable, self.crew());
         executor.start(fresh);
         Ok(Standing { tasks, executor, root })
     }
@@ -237,6 +240,22 @@ impl Plan {
         heads.flat_map(|(name, workers)| (0..workers).map(move |_| name))
     }
 
+    /// The tasks by name, for whoever waits for one.
+    fn crew(&self) -> Crew {
+        let tasks = self.physical.stages.iter().flat_map(|stage| {
+            let place = |worker| Place { stage: stage.id, worker };
+            (0..stage.parallelism).map(move |worker| (place(worker), format!("{}[{worker}]", stage.name)))
+        });
+        let heads = self.physical.stages.iter().filter_map(|stage| Some((stage, *stage.nodes.first()?)));
+        let sources = heads.flat_map(|(stage, head)| {
+            let node = &self.graph.plan.nodes[head];
+            let is_source = matches!(node.kind, NodeKind::Source { .. });
+            let workers = if is_source { 0..stage.parallelism } else { 0..0 };
+            workers.map(move |worker| (Place { stage: stage.id, worker }, node.name.clone()))
+        });
+        Crew::new(tasks.collect(), sources.collect())
+    }
+
     fn source_tasks(&self) -> usize {
         self.source_names().count()
     }
@@ -283,8 +302,10 @@ impl Origin {
         targets.map(|target| crate::shared::lock(&target.publisher).publish_deadline()).min()
     }
 
-    fn report(&self, took: Duration) -> RecoveryReport {
+    fn report(&self, at: Timestamp, took: Duration) -> RecoveryReport {
         RecoveryReport {
+            at,
+            after: None, // the board knows
             from: self.manifest().map(|manifest| CheckpointId(manifest.id)),
             rolled_forward: self.recovered.as_ref().is_some_and(|recovered| recovered.rolled_forward),
             restored: self.matched.restored.clone(),

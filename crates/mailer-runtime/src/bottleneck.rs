@@ -231,6 +231,7 @@ mod tests {
             capacity_batches: 8,
             bytes: filled,
             capacity_bytes: 100,
+            records: 0,
             refused: 0,
         }
     }

@@ -81,8 +81,8 @@ pub(crate) type Ticket = u64;
 #[derive(Debug)]
 pub(crate) enum Action {
     Inject(Barrier),
-    /// The barriers of this id and of all before it are to be dropped at the gates.
-    Cancel(CheckpointId),
+    /// The barriers of this id and of all before it are to be dropped at the gates: it was given up for this reason.
+    Cancel(CheckpointId, Error),
     Link(CheckpointId),
     Prepare {
         id: CheckpointId,
@@ -181,6 +181,14 @@ impl Coordinator {
             Phase::Linked(_) => "linked",
             Phase::Preparing(_) => "preparing",
             Phase::Over => "over",
+        }
+    }
+
+    /// Why the checkpoint whose barrier travels was taken.
+    pub(crate) fn aligning_kind(&self) -> Option<Kind> {
+        match &self.phase {
+            Phase::Aligning(current) => Some(current.kind),
+            _ => None,
         }
     }
 
@@ -423,7 +431,7 @@ impl Coordinator {
         };
         let Current { id, kind, is_last, tickets, .. } = current;
         self.failures += 1;
-        actions.push(Action::Cancel(id));
+        actions.push(Action::Cancel(id, Error::new(error.kind(), error.to_string())));
         actions.push(Action::Refuse { tickets, reason: format!("checkpoint {id} failed: {error}") });
         let fatal = is_last || kind == Kind::Initial || error.kind() == ErrorKind::Fenced;
         if fatal || self.failures > self.settings.tolerable_failures {

@@ -27,7 +27,7 @@ fn names(actions: &[Action]) -> Vec<String> {
         Action::Inject(b) => {
             format!("inject {}{}", b.checkpoint, if b.kind == BarrierKind::Final { " last" } else { "" })
         }
-        Action::Cancel(id) => format!("cancel {id}"),
+        Action::Cancel(id, _) => format!("cancel {id}"),
         Action::Link(id) => format!("link {id}"),
         Action::Prepare { id, kind } => format!("prepare {id} {kind:?}"),
         Action::Publish(id) => format!("publish {id}"),

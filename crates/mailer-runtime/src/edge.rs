@@ -32,6 +32,8 @@ pub(crate) struct Meter {
     pub(crate) batches: AtomicUsize,
     pub(crate) bytes: AtomicUsize,
     pub(crate) refused: AtomicU64,
+    /// Records that were taken.
+    pub(crate) records: AtomicU64,
 }
 
 /// The bounds of one ring.
@@ -84,10 +86,15 @@ impl<T> Sender<T> {
         }
         // Counted before it can be received, so that the receiver never counts below zero.
         let bytes = parcel.bytes;
+        let records = match &parcel.element {
+            Element::Batch(batch) => batch.len() as u64,
+            _ => 0,
+        };
         self.meter.bytes.fetch_add(bytes, Relaxed);
         self.meter.batches.fetch_add(1, Relaxed);
         match self.ring.push(parcel) {
             Ok(()) => {
+                self.meter.records.fetch_add(records, Relaxed);
                 self.receiver.wake_by_ref();
                 Ok(())
             }

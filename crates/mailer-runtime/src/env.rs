@@ -2,8 +2,9 @@
 
 use crate::attempt::{Plan, Settings};
 use crate::graph::{Graph, SourcePart};
-use crate::job::control::{JobControl, Listener};
-use crate::job::{Job, JobEvent, RestartPolicy};
+use crate::job::control::{Audience, JobControl};
+use crate::job::{Job, JobEvent, JobWatch, RestartPolicy};
+use crate::plan_view::JobPlan;
 use crate::shared::Mutations;
 use crate::stream::{SharedGraph, Stream};
 use mailer_checkpoint::CheckpointStorage;
@@ -15,6 +16,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Is given a second handle of the job.
+type Observer = Box<dyn FnOnce(JobWatch)>;
 
 /// Where a pipeline is written and started. Several live side by side in one process; nothing is global.
 ///
@@ -37,7 +41,8 @@ use std::time::Duration;
 pub struct Env {
     graph: SharedGraph,
     pub(crate) settings: Settings,
-    listener: Option<Listener>,
+    audience: Audience,
+    observers: Vec<Observer>,
 }
 
 impl Env {
@@ -67,7 +72,7 @@ impl Env {
             mutations: Mutations::default(),
             tokio: None,
         };
-        Self { graph: Rc::new(RefCell::new(graph)), settings, listener: None }
+        Self { graph: Rc::new(RefCell::new(graph)), settings, audience: Audience::default(), observers: Vec::new() }
     }
 
     /// Takes a checkpoint every `interval` and keeps it in `storage`. Starting again with the same storage continues
@@ -168,7 +173,20 @@ impl Env {
 
     /// Hears of checkpoints, recoveries and restarts, on a thread of the job.
     pub fn listener(mut self, listener: impl Fn(&JobEvent) + Send + Sync + 'static) -> Self {
-        self.listener = Some(Arc::new(listener));
+        self.audience.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Is given a second handle of the job just before it starts: what a dashboard stands on.
+    pub fn observer(mut self, observer: impl FnOnce(JobWatch) + 'static) -> Self {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
+    /// Tells the metrics of the job to `recorder`, besides the global recorder of the process where there is one. About
+    /// once a second, from the job's own thread; [`METRICS`](crate::METRICS) lists them.
+    pub fn recorder(mut self, recorder: impl metrics::Recorder + Send + Sync + 'static) -> Self {
+        self.audience.recorders.push(Arc::new(recorder));
         self
     }
 
@@ -216,9 +234,12 @@ impl Env {
     }
 
     /// Checks the plan and starts the job on threads of its own.
-    pub fn start(self) -> Result<Job> {
-        let (plan, listener) = self.into_plan()?;
-        let control = JobControl::new(&plan.settings.job, listener);
+    pub fn start(mut self) -> Result<Job> {
+        let observers = std::mem::take(&mut self.observers);
+        let (plan, audience) = self.into_plan()?;
+        let control = JobControl::new(&plan.settings.job, audience);
+        let watch = JobWatch::new(control.clone(), JobPlan::of(&plan));
+        observers.into_iter().for_each(|observer| observer(watch.clone()));
         Job::start(plan, control)
     }
 
@@ -227,13 +248,13 @@ impl Env {
         self.start()?.wait()
     }
 
-    pub(crate) fn into_plan(self) -> Result<(Plan, Option<Listener>)> {
+    pub(crate) fn into_plan(self) -> Result<(Plan, Audience)> {
         let physical = self.check()?;
         for warning in &physical.warnings {
             tracing::warn!(job = self.settings.job, node = warning.node, "{}", warning.message);
         }
         let graph = std::mem::take(&mut *self.graph.borrow_mut());
-        Ok((Plan { settings: self.settings, graph, physical }, self.listener))
+        Ok((Plan { settings: self.settings, graph, physical }, self.audience))
     }
 }
 

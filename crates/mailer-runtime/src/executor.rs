@@ -4,18 +4,25 @@
 //! report that arrives after the run has ended reaches nobody: the channel belongs to one run of one owner.
 
 mod completion;
+mod crew;
 mod manifests;
+mod progress;
 
+pub(crate) use crew::{AssignedSplit, Crew};
 use manifests::Handed;
 pub(crate) use manifests::Template;
+use progress::Patience;
 
 use crate::bottleneck::Watch;
 use crate::coordinator::{Action, Coordinator, Event, PartError, PublishFigures, Ticket};
 use crate::job::control::JobControl;
 use crate::job::event::JobEvent;
+use crate::job::timeline::CheckpointPhase;
 use crate::recovery::OpenTarget;
-use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
+use crate::report::{PartDone, PartFailed, PartKind, Reached, Report, SourcePositions};
 use crate::shared::{JobShared, SourceCommand};
+use crate::standing::Standstill;
+use crate::task::Place;
 use mailer_checkpoint::CheckpointRoot;
 use mailer_checkpoint::manifest::{Kind, Manifest};
 use mailer_core::{Barrier, CheckpointId, Error, Result, Segment};
@@ -23,6 +30,7 @@ use mailer_state::{OpenBackend, SnapshotPart, StateSnapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use tracing::Span;
 
 /// How a run ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +43,7 @@ pub(crate) enum Ended {
     Crashed,
 }
 
-/// How often it is looked where the time goes.
+/// How often it is looked where the time goes, and metrics are brought up to date.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Draws the nonces of checkpoints.
@@ -61,12 +69,16 @@ pub(crate) struct Executor {
     /// Sealed and in no prepared manifest yet; a failed checkpoint leaves its segments here for the next one.
     segments: Vec<Segment>,
     publishing: Option<Publishing>,
-    tasks: usize,
+    crew: Crew,
     tasks_running: usize,
     last_is_completed: bool,
     ended: Option<Result<Ended>>,
     watch: Watch,
+    standstill: Standstill,
     next_look: Duration,
+    patience: Patience,
+    /// One for each checkpoint under way; the work of its phases is done in it.
+    spans: BTreeMap<CheckpointId, Span>,
 }
 
 #[derive(Default)]
@@ -79,12 +91,18 @@ struct Collected {
 
 struct Publishing {
     manifest: Manifest,
-    /// Targets that have not answered yet.
-    waiting: usize,
+    /// Targets that have not answered yet, by place and name.
+    waiting: BTreeMap<usize, String>,
     figures: PublishFigures,
     started: Duration,
     /// The manifest has been handed to the disk.
     decided: bool,
+}
+
+impl Publishing {
+    fn open_targets(&self) -> Vec<String> {
+        self.waiting.values().cloned().collect()
+    }
 }
 
 impl Executor {
@@ -94,8 +112,9 @@ impl Executor {
         shared: Arc<JobShared>,
         control: Arc<JobControl>,
         durable: Option<Durable>,
-        tasks: usize,
+        crew: Crew,
     ) -> Self {
+        let tasks_running = crew.len();
         Self {
             coordinator,
             reports,
@@ -105,12 +124,15 @@ impl Executor {
             collected: BTreeMap::new(),
             segments: Vec::new(),
             publishing: None,
-            tasks,
-            tasks_running: tasks,
+            crew,
+            tasks_running,
             last_is_completed: false,
             ended: None,
             watch: Watch::default(),
+            standstill: Standstill::default(),
             next_look: Duration::ZERO,
+            patience: Patience::default(),
+            spans: BTreeMap::new(),
         }
     }
 
@@ -129,21 +151,26 @@ impl Executor {
         }
         self.feed(Event::Tick { staged: self.shared.staged.bytes() });
         self.control.status.note_phase(self.coordinator.phase(), self.coordinator.publishing());
-        self.look_for_bottleneck();
+        self.watch_checkpoints();
+        self.look();
         if self.last_is_completed && self.tasks_running == 0 && self.ended.is_none() {
             self.ended = Some(Ok(Ended::Finished));
         }
         self.ended.take()
     }
 
-    fn look_for_bottleneck(&mut self) {
+    /// Once a second: what is slow, what stands still, and the metrics.
+    fn look(&mut self) {
         let now = self.shared.clock.monotonic();
         if now < self.next_look {
             return;
         }
         self.next_look = now + LOOK;
-        let bottleneck = self.watch.look(now, &self.control.status.snapshot());
-        self.control.status.note_bottleneck(bottleneck);
+        let mut status = self.control.status.snapshot();
+        status.bottleneck = self.watch.look(now, &status);
+        status.standing = self.standstill.look(now, &status);
+        self.control.status.note_look(status.bottleneck.clone(), status.standing.clone());
+        self.control.export(&status);
     }
 
     fn feed(&mut self, event: Event) {
@@ -156,7 +183,7 @@ impl Executor {
     fn absorb(&mut self, report: Report) {
         match report {
             Report::Snapshot { id, positions, reached, parts } => self.on_snapshot(id, positions, reached, parts),
-            Report::Part { id, result } => self.on_part(id, result),
+            Report::Part { id, place, kind, result } => self.on_part(id, place, kind, result),
             Report::SourceEnded => self.feed(Event::SourceEnded),
             Report::TaskFinished => self.tasks_running -= 1,
             Report::Linked { id, result } => self.on_linked(id, result),
@@ -175,7 +202,13 @@ impl Executor {
         self.ended.get_or_insert(outcome);
     }
 
-    fn on_snapshot(&mut self, id: CheckpointId, positions: Option<SourcePositions>, reached: Reached, parts: usize) {
+    fn on_snapshot(
+        &mut self,
+        id: CheckpointId,
+        positions: Option<SourcePositions>,
+        reached: Reached,
+        parts: Vec<PartKind>,
+    ) {
         let now = self.shared.clock.monotonic();
         let collected = self.collected.entry(id).or_insert_with(|| Collected { started: now, ..Collected::default() });
         collected.tasks += 1;
@@ -184,13 +217,19 @@ impl Executor {
         if collected.tasks == 1 {
             fail::fail_point!("snapshot-first");
         }
-        if collected.tasks == self.tasks {
+        let is_last = collected.tasks == self.crew.len();
+        if is_last {
             fail::fail_point!("snapshot-last");
         }
-        self.feed(Event::Snapshot { id, parts });
+        self.crew.on_snapshot(id, reached.place, &parts);
+        if is_last {
+            self.enter_phase(id, CheckpointPhase::Snapshot);
+        }
+        self.feed(Event::Snapshot { id, parts: parts.len() });
     }
 
-    fn on_part(&mut self, id: CheckpointId, result: Result<PartDone, PartFailed>) {
+    fn on_part(&mut self, id: CheckpointId, place: Place, kind: PartKind, result: Result<PartDone, PartFailed>) {
+        self.crew.on_part(id, place, kind);
         let result = match result {
             Ok(done) => {
                 self.keep_part(id, done);
@@ -220,17 +259,32 @@ impl Executor {
                 collected.handed.state = state;
             }
         });
+        if result.is_ok() {
+            self.enter_phase(id, CheckpointPhase::Linked);
+        }
         self.feed(Event::Linked { id, result });
     }
 
     fn act(&mut self, action: Action) {
         match action {
             Action::Inject(barrier) => self.inject(barrier),
-            Action::Cancel(id) => self.cancel(id),
-            Action::Link(id) => self.link(id),
-            Action::Prepare { id, kind } => self.prepare(id, kind),
-            Action::Publish(id) => self.publish(id),
-            Action::Complete(id) => self.complete(id),
+            Action::Cancel(id, error) => self.cancel(id, &error),
+            Action::Link(id) => {
+                self.enter_phase(id, CheckpointPhase::Linking);
+                self.link(id);
+            }
+            Action::Prepare { id, kind } => {
+                self.enter_phase(id, CheckpointPhase::Preparing);
+                self.prepare(id, kind);
+            }
+            Action::Publish(id) => {
+                self.enter_phase(id, CheckpointPhase::Publishing);
+                self.publish(id);
+            }
+            Action::Complete(id) => {
+                self.enter_phase(id, CheckpointPhase::Completing);
+                self.complete(id);
+            }
             Action::Announce { id, tickets } => self.announce(id, &tickets),
             Action::Refuse { tickets, reason } => self.refuse(&tickets, &reason),
             Action::Release => self.release(),
@@ -248,24 +302,27 @@ impl Executor {
 
     fn inject(&mut self, barrier: Barrier) {
         fail::fail_point!("barrier-inject-before");
+        self.begin_checkpoint(barrier.checkpoint);
         self.shared.command_sources(SourceCommand::Barrier(barrier));
         fail::fail_point!("barrier-inject-after");
     }
 
-    fn cancel(&mut self, id: CheckpointId) {
+    fn cancel(&mut self, id: CheckpointId, error: &Error) {
         self.shared.cancel(id);
         self.collected.retain(|collected, _| *collected > id);
         if self.shared.mutations.forget_segments {
             self.segments.clear();
         }
-        self.control.status.count_failed();
+        self.crew.forget(id);
+        self.end_checkpoint(id, Some(error));
     }
 
     fn link(&mut self, id: CheckpointId) {
         let Some(durable) = &self.durable else { return };
         let parts = self.collected.get_mut(&id).map(|c| std::mem::take(&mut c.parts)).unwrap_or_default();
-        let (state, shared) = (durable.state.clone(), self.shared.clone());
+        let (state, shared, span) = (durable.state.clone(), self.shared.clone(), self.span(id));
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = state.link(id, parts);
             shared.report(Report::Linked { id, result });
         }));
@@ -277,6 +334,7 @@ impl Executor {
         };
         // Tasks may have reported an earlier one after it was given up.
         self.collected.retain(|other, _| *other > id);
+        self.crew.forget(id);
         let Some(durable) = &mut self.durable else { return };
         let segments = std::mem::take(&mut self.segments);
         let nonce = (durable.chance)();
@@ -290,11 +348,12 @@ impl Executor {
         );
         let publishing = Publishing {
             manifest,
-            waiting: 0,
+            waiting: BTreeMap::new(),
             figures: PublishFigures::default(),
             started: collected.started,
             decided: false,
         };
+        self.note_volume(id, &publishing.manifest);
         self.publishing = Some(publishing);
         if self.shared.mutations.publish_early { self.start_publish(id) } else { self.decide(id) }
     }
@@ -304,7 +363,9 @@ impl Executor {
         let (Some(durable), Some(publishing)) = (&self.durable, &mut self.publishing) else { return };
         publishing.decided = true;
         let (manifest, root, shared) = (publishing.manifest.clone(), durable.root.clone(), self.shared.clone());
+        let span = self.span(id);
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = root.prepare(&manifest);
             shared.report(Report::Prepared { id, result });
         }));

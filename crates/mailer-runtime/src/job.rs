@@ -1,17 +1,28 @@
 //! A running job: the handle, the supervisor that restarts it, and what it tells its host.
 
+mod board;
 pub(crate) mod control;
 pub(crate) mod counters;
+mod errors;
 pub(crate) mod event;
+pub(crate) mod metrics;
+pub(crate) mod publishes;
 mod restart;
 pub(crate) mod status;
+pub(crate) mod timeline;
+mod watch;
 
+pub use self::metrics::{METRICS, Metric, MetricKind};
+pub use errors::ErrorStatus;
 pub use event::JobEvent;
+pub use publishes::PublishStatus;
 pub use restart::RestartPolicy;
 pub use status::{
     EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus,
-    StageStatus, WorkerStatus,
+    StageStatus, StandingSource, StateStatus, WorkerStatus,
 };
+pub use timeline::{CheckpointOutcome, CheckpointPhase, CheckpointStatus};
+pub use watch::JobWatch;
 
 use crate::attempt::{Plan, Start};
 use crate::driver::ThreadDriver;
@@ -91,8 +102,10 @@ impl Job {
 
 /// Runs the job, and again after every failure the restart policy allows.
 fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
+    let _span = tracing::info_span!("job", job = plan.settings.job).entered();
     let (mut restarts, mut start) = (0, Start::First);
     loop {
+        control.export_now();
         let completed = control.status.completed();
         let outcome = ThreadDriver::new(plan.threads(), plan.settings.tokio.clone())
             .and_then(|mut driver| plan.run(&mut driver, control, start));
@@ -114,8 +127,9 @@ fn supervise(plan: &Plan, control: &Arc<JobControl>) -> Result<()> {
             return Err(error);
         };
         restarts += 1;
-        tracing::warn!(job = plan.settings.job, %error, ?delay, restarts, "restarting from the newest checkpoint");
+        tracing::warn!(job = plan.settings.job, %error, ?delay, restarts, "restarting from the newest checkpoint: nothing to do unless it comes back");
         control.status.note_restart(&error);
+        control.export_now();
         control.emit(JobEvent::Restarting { error: error.to_string(), delay });
         if !control.wait_for_restart(delay) {
             control.finish(JobState::Stopped, Some(&error));

@@ -57,10 +57,12 @@ mod no_blobs;
 mod node;
 mod output_gate;
 mod panics;
+mod plan_view;
 mod publish;
 mod recovery;
 mod report;
 mod shared;
+mod standing;
 mod stream;
 mod task;
 pub mod testing;
@@ -71,8 +73,9 @@ pub use connect::{AtLeastOnce, ExactlyOnce, IntoSink};
 pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
 pub use env::Env;
 pub use job::{
-    EdgeStatus, Job, JobEvent, JobState, JobStatus, OperatorStatus, RecoveryReport, RestartPolicy, SinkStatus,
-    SourceStatus, SplitStatus, StageStatus, Stop, WorkerStatus,
+    CheckpointOutcome, CheckpointPhase, CheckpointStatus, EdgeStatus, ErrorStatus, Job, JobEvent, JobState, JobStatus,
+    JobWatch, METRICS, Metric, MetricKind, OperatorStatus, PublishStatus, RecoveryReport, RestartPolicy, SinkStatus,
+    SourceStatus, SplitStatus, StageStatus, StandingSource, StateStatus, Stop, WorkerStatus,
 };
 pub use mailer_checkpoint::FileStorage;
 pub use mailer_core::{
@@ -85,4 +88,5 @@ pub use mailer_operators::{
     WatermarkGenerator, Watermarks, WindowFunction, Windowed, Windows, process, rank,
 };
 pub use mailer_state_memory::MemoryBackend;
+pub use plan_view::{JobPlan, PlannedEdge, PlannedStage, PlannedStep};
 pub use stream::{Connected, KeyedChain, KeyedStream, Stream, WindowedStream};

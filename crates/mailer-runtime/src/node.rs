@@ -12,6 +12,7 @@ pub(crate) use plain_sink::PlainSink;
 pub(crate) use side::{SideReader, Tagged};
 pub(crate) use staged_sink::StagedSink;
 
+use crate::report::PartKind;
 use mailer_core::{Barrier, Batch, FlushJob, Result, SealJob, Timestamp, Watermark};
 use mailer_state::{SnapshotJob, StateStore};
 
@@ -48,6 +49,16 @@ pub(crate) enum PartJob {
     State(SnapshotJob),
     Flush(FlushJob),
     Seal { job: SealJob, bytes: usize },
+}
+
+impl PartJob {
+    pub(crate) fn kind(&self) -> PartKind {
+        match self {
+            PartJob::State(_) => PartKind::State,
+            PartJob::Flush(_) => PartKind::Flush,
+            PartJob::Seal { .. } => PartKind::Seal,
+        }
+    }
 }
 
 /// The store of a task without keyed state: being asked is a bug of the planner.

@@ -1,7 +1,7 @@
 //! Publishing until the outcome is known.
 
 use crate::shared::JobShared;
-use mailer_core::{BlobStore, Error, ErrorKind, Marker, PublishedId, Publisher, Result, Segment};
+use mailer_core::{BlobStore, Error, ErrorKind, Marker, PublishedId, Publisher, Result, Segment, TargetName};
 use std::time::Duration;
 
 /// How long a publish is tried again before the job gives up and recovers: brokers restart in less.
@@ -22,12 +22,15 @@ enum Shown {
 /// attempt whose answer is missing is followed by a new claim and a look at the marker: never by a blind retry.
 pub(crate) fn publish_until_known(
     publisher: &mut dyn Publisher,
-    previous: PublishedId,
+    (target, previous): (&TargetName, PublishedId),
     marker: &Marker,
     segments: &[Segment],
     blobs: &dyn BlobStore,
     shared: &JobShared,
 ) -> Result<()> {
+    let meter = shared.publishes.meter(target);
+    let checkpoint = marker.published.checkpoint.0;
+    let _span = tracing::info_span!("publish", checkpoint, %target, segments = segments.len()).entered();
     let started = shared.clock.monotonic();
     let mut pause = FIRST_PAUSE;
     let mut paused = Duration::ZERO;
@@ -35,22 +38,32 @@ pub(crate) fn publish_until_known(
     loop {
         let outcome = attempt(publisher, previous, marker, segments, blobs, unknown);
         let error = match outcome {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
+            Ok(()) => {
+                meter.count_published(sum(segments, |s| s.records), sum(segments, |s| s.blob.length));
+                return Ok(());
+            }
             Err(error) => error,
         };
+        meter.count_failed(shared.clock.wall(), &error);
+        if error.kind() != ErrorKind::Unavailable {
+            return Err(error);
+        }
         unknown = true;
         // Under a seed the clock stands still meanwhile.
         if (shared.clock.monotonic() - started).max(paused) > PATIENCE {
             return Err(error.context(format_args!("gave up after {PATIENCE:?}")));
         }
-        tracing::warn!(checkpoint = marker.published.checkpoint.0, %error, "publish not known to have succeeded; looking");
+        tracing::warn!(checkpoint, %error, "publish not known to have succeeded: asking the target, nothing to do");
         if !shared.pause(pause) {
             return Err(error.context("the run was stopped"));
         }
         paused += pause;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
+}
+
+fn sum(segments: &[Segment], of: fn(&Segment) -> u64) -> u64 {
+    segments.iter().map(of).sum()
 }
 
 fn attempt(

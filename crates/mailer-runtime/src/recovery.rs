@@ -265,7 +265,8 @@ fn roll_forward(
     for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Publish) {
         let segments = segments_for(manifest, &claim.sinks)?;
         let blobs = root.blobs();
-        publish_until_known(lock(&claim.publisher).as_mut(), claim.shown, &marker, &segments, blobs.as_ref(), shared)
+        let before = (&claim.name, claim.shown);
+        publish_until_known(lock(&claim.publisher).as_mut(), before, &marker, &segments, blobs.as_ref(), shared)
             .map_err(|e| e.context(format_args!("target {}", claim.name)))?;
     }
     fail::fail_point!("recovery-published");

@@ -13,11 +13,13 @@ pub(crate) enum Report {
         id: CheckpointId,
         positions: Option<SourcePositions>,
         reached: Reached,
-        parts: usize,
+        parts: Vec<PartKind>,
     },
     /// One of them is done.
     Part {
         id: CheckpointId,
+        place: Place,
+        kind: PartKind,
         result: Result<PartDone, PartFailed>,
     },
     /// A source instance has truly ended.
@@ -66,6 +68,14 @@ pub(crate) struct SourcePositions {
 pub(crate) struct Reached {
     pub(crate) place: Place,
     pub(crate) watermark: Watermark,
+}
+
+/// What a part of a snapshot writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PartKind {
+    State,
+    Flush,
+    Seal,
 }
 
 pub(crate) enum PartDone {

@@ -4,6 +4,7 @@
 
 use crate::alignment::AlignmentGroups;
 use crate::beside::{Beside, Job};
+use crate::job::publishes::Publishes;
 use crate::panics;
 use crate::report::Report;
 use mailer_core::{Barrier, CheckpointId, Clock, Error, Result, Watermark};
@@ -115,6 +116,7 @@ pub(crate) struct JobShared {
     pub(crate) alignment: AlignmentGroups,
     mailboxes: Vec<Mailbox>,
     wakers: Vec<Waker>,
+    pub(crate) publishes: Publishes,
     reports: mpsc::Sender<Report>,
     beside: Arc<dyn Beside>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -127,8 +129,8 @@ impl JobShared {
         reports: mpsc::Sender<Report>,
         beside: Arc<dyn Beside>,
         clock: Arc<dyn Clock>,
-        staging_budget: usize,
-        mutations: Mutations,
+        (staging_budget, mutations): (usize, Mutations),
+        publishes: Publishes,
     ) -> Arc<Self> {
         Arc::new(Self {
             cancelled: AtomicU64::new(0),
@@ -141,6 +143,7 @@ impl JobShared {
             alignment: AlignmentGroups::default(),
             mailboxes: (0..sources).map(|_| Mailbox::default()).collect(),
             wakers,
+            publishes,
             reports,
             beside,
             clock,
@@ -265,6 +268,7 @@ impl JobShared {
         }
         let (reports, _) = mpsc::channel();
         let clock = Arc::new(mailer_core::ManualClock::default());
-        Self::new(1, vec![Waker::noop().clone()], reports, Arc::new(Never), clock, usize::MAX, Mutations::default())
+        let (wakers, settings) = (vec![Waker::noop().clone()], (usize::MAX, Mutations::default()));
+        Self::new(1, wakers, reports, Arc::new(Never), clock, settings, Publishes::default())
     }
 }

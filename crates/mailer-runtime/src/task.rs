@@ -8,7 +8,7 @@ pub(crate) use event_time::EventTime;
 pub(crate) use source::{RestoredSources, SourcePlace, SourceTask};
 pub(crate) use stage::StageTask;
 
-use crate::job::status::StageMeter;
+use crate::job::counters::{StageMeter, StateMeter};
 use crate::node::{PartJob, TaskContext};
 use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::JobShared;
@@ -43,6 +43,8 @@ pub(crate) struct TaskCore {
     pub(crate) context: TaskContext,
     pub(crate) stateful: bool,
     pub(crate) durable: bool,
+    /// How much its store holds, put down at every barrier.
+    pub(crate) state: StateMeter,
     /// The watermark of the checkpoint at this task's gate.
     pub(crate) restored: Watermark,
     pub(crate) place: Place,
@@ -62,25 +64,28 @@ impl TaskCore {
         place: Place,
         store: Option<Box<dyn StateStore>>,
         durable: bool,
+        state: StateMeter,
         restored: Watermark,
         shared: Arc<JobShared>,
     ) -> Self {
         let stateful = store.is_some();
         let store = store.unwrap_or_else(|| Box::new(crate::node::NoStore));
         let context = TaskContext { store, bytes_per_record: 0, now: shared.clock.wall(), jobs: Vec::new() };
-        Self { name, context, stateful, durable, restored, place, shared }
+        Self { name, context, stateful, durable, state, restored, place, shared }
     }
 
     /// Reports the snapshot of `barrier` and starts its jobs. The nodes have handled the barrier already.
     fn hand_in(&mut self, barrier: Barrier, positions: Option<SourcePositions>, watermark: Watermark) -> Result<()> {
         if self.stateful && self.durable {
+            self.state.set(self.context.store.usage());
             let job = self.context.store.snapshot(barrier.checkpoint)?;
             self.context.jobs.push(PartJob::State(job));
         }
         let jobs = std::mem::take(&mut self.context.jobs);
         let id = barrier.checkpoint;
         let reached = Reached { place: self.place, watermark };
-        self.shared.report(Report::Snapshot { id, positions, reached, parts: jobs.len() });
+        let parts = jobs.iter().map(PartJob::kind).collect();
+        self.shared.report(Report::Snapshot { id, positions, reached, parts });
         for job in jobs {
             self.spawn(barrier, job);
         }
@@ -89,10 +94,10 @@ impl TaskCore {
 
     fn spawn(&self, barrier: Barrier, job: PartJob) {
         let shared = self.shared.clone();
-        let id = barrier.checkpoint;
+        let (id, place, kind) = (barrier.checkpoint, self.place, job.kind());
         self.shared.spawn_beside(Box::new(move || {
             let result = run_part(job, &shared);
-            shared.report(Report::Part { id, result });
+            shared.report(Report::Part { id, place, kind, result });
         }));
     }
 }

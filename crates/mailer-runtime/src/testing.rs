@@ -55,8 +55,8 @@ pub struct SeededRun {
 /// assert_eq!(out.take().len(), 100);
 /// ```
 pub fn run_seeded(env: Env, seed: u64, crash_after: Option<u64>) -> Result<SeededRun> {
-    let (plan, listener) = env.into_plan()?;
-    let control = JobControl::new(&plan.settings.job, listener);
+    let (plan, audience) = env.into_plan()?;
+    let control = JobControl::new(&plan.settings.job, audience);
     let workers = plan.physical.stages.iter().map(|stage| stage.parallelism).max().unwrap_or(1);
     let mut driver = SeededDriver::new(seed, workers, crash_after);
     let outcome = match plan.run(&mut driver, &control, Start::First) {

@@ -44,9 +44,9 @@ struct Progress {
 }
 
 impl OpenBackend for OpenMemory {
-    fn store(&self, _groups: Range<u16>) -> Result<Box<dyn StateStore>> {
+    fn store(&self, groups: Range<u16>) -> Result<Box<dyn StateStore>> {
         let number = self.stores.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(MemoryStore::new(self.base.clone(), self.blobs.clone(), self.epoch, number)))
+        Ok(Box::new(MemoryStore::new(self.base.clone(), groups, self.blobs.clone(), self.epoch, number)))
     }
 
     fn link(&self, id: CheckpointId, parts: Vec<SnapshotPart>) -> Result<StateSnapshot> {

@@ -20,5 +20,6 @@ mod backend;
 mod chain;
 mod file;
 mod store;
+mod tally;
 
 pub use backend::MemoryBackend;

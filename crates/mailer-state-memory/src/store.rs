@@ -1,12 +1,14 @@
 //! The state of one task.
 
 use crate::file;
+use crate::tally::Tally;
 use mailer_core::{BlobRef, BlobStore, CheckpointId, OwnerEpoch, Result};
-use mailer_state::{SnapshotJob, SnapshotPart, StateStore};
+use mailer_state::{SnapshotJob, SnapshotPart, StateStore, StateUsage};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::ops::Bound::{Included, Unbounded};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,15 +52,25 @@ pub(crate) struct MemoryStore {
     changes: Changes,
     /// Frozen, and not linked as far as this store knows; oldest first.
     pending: Vec<Arc<Layer>>,
+    /// How much of it belongs to which operator.
+    tally: Tally,
     blobs: Arc<dyn BlobStore>,
     epoch: OwnerEpoch,
     number: u64,
 }
 
 impl MemoryStore {
-    pub(crate) fn new(base: Arc<Base>, blobs: Arc<dyn BlobStore>, epoch: OwnerEpoch, number: u64) -> Self {
+    /// A store of the key groups `groups`: what the base has of them counts as its own.
+    pub(crate) fn new(
+        base: Arc<Base>,
+        groups: Range<u16>,
+        blobs: Arc<dyn BlobStore>,
+        epoch: OwnerEpoch,
+        number: u64,
+    ) -> Self {
+        let tally = Tally::of(&base, groups);
         let (current, changes, pending) = (Changes::new(), Changes::new(), Vec::new());
-        Self { base, current, changes, pending, blobs, epoch, number }
+        Self { base, current, changes, pending, tally, blobs, epoch, number }
     }
 
     fn find(&self, key: &[u8]) -> Option<&[u8]> {
@@ -86,6 +98,7 @@ impl StateStore for MemoryStore {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.tally.change(key, self.find(key).map(<[u8]>::len), Some(value.len()));
         let (key, value): (Arc<[u8]>, Arc<[u8]>) = (key.into(), value.into());
         self.current.insert(key.clone(), Some(value.clone()));
         self.changes.insert(key, Some(value));
@@ -93,6 +106,7 @@ impl StateStore for MemoryStore {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.tally.change(key, self.find(key).map(<[u8]>::len), None);
         let key: Arc<[u8]> = key.into();
         if self.base.contains_key(&*key) {
             self.current.insert(key.clone(), None);
@@ -126,6 +140,10 @@ impl StateStore for MemoryStore {
             let file = write_delta(&layers, &*blobs, &name)?;
             Ok(SnapshotPart(Box::new(Part { file, layers })))
         }))
+    }
+
+    fn usage(&self) -> Vec<StateUsage> {
+        self.tally.usage()
     }
 }
 

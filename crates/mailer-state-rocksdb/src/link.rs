@@ -6,7 +6,7 @@ use crate::folder::{WorkingFolder, local_path};
 use crate::store::RocksDbStore;
 use crate::table::Part;
 use mailer_core::{BlobStore, CheckpointId, Error, OwnerEpoch, Result};
-use mailer_state::{OpenBackend, SnapshotPart, StateSnapshot, StateStore};
+use mailer_state::{OpenBackend, SnapshotPart, StateSnapshot, StateStore, StateTotals};
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{DB, IngestExternalFileOptions, Options};
 use std::ops::Range;
@@ -87,6 +87,14 @@ impl OpenBackend for OpenRocksDb {
     }
 
     /// When it fails after the ingestion, the changes are in the database, and so in every later checkpoint.
+    fn usage(&self) -> Option<StateTotals> {
+        let property = |name: &str| self.database.db.property_int_value(name).ok().flatten();
+        Some(StateTotals {
+            entries: property("rocksdb.estimate-num-keys")?,
+            bytes: property("rocksdb.estimate-live-data-size")?,
+        })
+    }
+
     fn link(&self, id: CheckpointId, parts: Vec<SnapshotPart>) -> Result<StateSnapshot> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         if id <= progress.last {

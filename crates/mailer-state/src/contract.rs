@@ -53,6 +53,32 @@ pub trait OpenBackend: Send + Sync + 'static {
     /// All stores have handed in their part of checkpoint `id`: makes one durable snapshot of them. Calls come one at a
     /// time, in the order of ids; after a failed or abandoned checkpoint the next one holds its changes too.
     fn link(&self, id: CheckpointId, parts: Vec<SnapshotPart>) -> Result<StateSnapshot>;
+
+    /// How much all stores hold together, as a cheap estimate, where only that is known. Asked about once a second, from
+    /// any thread. A backend whose stores count ([`StateStore::usage`]) leaves it.
+    fn usage(&self) -> Option<StateTotals> {
+        None
+    }
+}
+
+/// How much one operator keeps in one store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateUsage {
+    /// The operator's id in state keys.
+    pub operator: u16,
+    /// Entries.
+    pub entries: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
+}
+
+/// How much a backend holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateTotals {
+    /// Entries.
+    pub entries: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
 }
 
 /// Bytes under ordered keys, touched by one thread. Reads see all earlier writes of the same store.
@@ -74,4 +100,10 @@ pub trait StateStore: Send + 'static {
     /// the job does the writing. What a part holds stays readable, and stays part of later snapshots until a `link` that
     /// includes it has succeeded.
     fn snapshot(&mut self, id: CheckpointId) -> Result<SnapshotJob>;
+
+    /// How much it holds, by operator, where it counts while it is written: asked at every barrier, so it must not look
+    /// at entries. Empty where it does not.
+    fn usage(&self) -> Vec<StateUsage> {
+        Vec::new()
+    }
 }

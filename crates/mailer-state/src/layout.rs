@@ -102,6 +102,11 @@ impl<'a> TimerKey<'a> {
     }
 }
 
+/// The operator a key of an entry or of a timer belongs to; `None` for what is no such key.
+pub fn operator_of(key: &[u8]) -> Option<u16> {
+    Reader { rest: key }.state_prefix().ok().map(|(_, id)| id.operator)
+}
+
 /// Writes the prefix of all entries of one state in one key group into the cleared `out`.
 pub fn state_prefix(group: KeyGroup, id: StateId, out: &mut Vec<u8>) {
     out.clear();

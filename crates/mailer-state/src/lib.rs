@@ -21,7 +21,10 @@ mod timers;
 mod value;
 mod window;
 
-pub use contract::{OpenBackend, OpenContext, SnapshotJob, SnapshotPart, StateBackend, StateSnapshot, StateStore};
+pub use contract::{
+    OpenBackend, OpenContext, SnapshotJob, SnapshotPart, StateBackend, StateSnapshot, StateStore, StateTotals,
+    StateUsage,
+};
 pub use descriptor::{StateDescriptor, StateId};
 pub use encoded::EncodedKey;
 pub use list::ListState;

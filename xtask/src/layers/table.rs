@@ -36,6 +36,7 @@ const PARALLEL_CONSUMER: &str = "mailer-parallel-consumer";
 const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 const NEXMARK: &str = "mailer-nexmark";
 const MEASURE: &str = "mailer-measure";
+const DASHBOARD: &str = "mailer-dashboard";
 const FILES: &str = "mailer-files";
 const WORKFLOW: &str = "mailer-workflow";
 
@@ -63,6 +64,11 @@ pub(super) const CRATES: &[Crate] = &[
         WORKFLOW,
         &[CORE, OPERATORS, RUNTIME],
         "mailer-workflow compiles YAML to the engine's API and knows no connector: mailer-cli brings both together",
+    ),
+    row(
+        DASHBOARD,
+        &[CORE, RUNTIME],
+        "mailer-dashboard watches a job through the engine's front door: it knows no connector and no operator",
     ),
     row(
         PARALLEL_CONSUMER,
@@ -104,6 +110,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         package: "saphyr-parser",
         used_by: &[WORKFLOW],
         rule: "YAML stays behind mailer-workflow: one place says what is in a file and where",
+    },
+    Wrapper {
+        package: "axum",
+        used_by: &[DASHBOARD],
+        rule: "the HTTP endpoint stays behind mailer-dashboard: a job without one builds no server",
     },
     Wrapper {
         package: "kafka-protocol",

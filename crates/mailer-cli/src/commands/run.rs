@@ -4,7 +4,10 @@ use super::{Outcome, compile, load};
 use crate::cli::RunOptions;
 use crate::exit::{Code, Exit};
 use crate::progress::Progress;
-use mailer_runtime::{Job, Stop};
+use crate::top::TOKEN_VARIABLE;
+use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
+use mailer_runtime::{Env, Job, Stop};
+use std::io::{Write, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -18,8 +21,24 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     let env = compile(&workflow)?;
     let env =
         env.take_over(options.take_over).start_fresh(options.start_fresh).allow_dropped(options.allow_dropped.clone());
+    let env = match &options.metrics {
+        Some(address) => dashboard(env, address, options)?,
+        None => env,
+    };
     let job = env.start()?;
     watch(job, Progress::new(options.quiet))
+}
+
+/// The page, the API and the metrics of the job.
+fn dashboard(env: Env, address: &str, options: &RunOptions) -> Result<Env, Exit> {
+    let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
+    let dashboard = Dashboard::new(parse_address(address)?).token(&token);
+    let endpoint = options.allow_host.iter().fold(dashboard, |all, name| all.allow_host(name)).listen()?;
+    if !options.quiet {
+        // Nobody reads it: then nobody needs it.
+        let _ = writeln!(stderr().lock(), "dashboard: http://{}/", endpoint.address());
+    }
+    Ok(env.dashboard(endpoint)?)
 }
 
 /// Waits for the end, shows how it goes, and passes signals on.

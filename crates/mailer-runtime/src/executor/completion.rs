@@ -10,6 +10,7 @@ use crate::shared::lock;
 use mailer_checkpoint::CheckpointRoot;
 use mailer_checkpoint::manifest::{Kind, Manifest};
 use mailer_core::{CheckpointId, ErrorKind, Marker, PublishedId, Result};
+use tracing::Span;
 
 impl Executor {
     /// Publishes at every target that has output; the others carry their marker over.
@@ -37,15 +38,23 @@ impl Executor {
             if segments.is_empty() {
                 continue;
             }
-            publishing.waiting += 1;
+            publishing.waiting.insert(i, target.name.0.clone());
             let (publisher, previous) = (target.publisher.clone(), target.previous);
             let (marker, name, shared) = (marker.clone(), target.name.clone(), self.shared.clone());
             let blobs = durable.root.blobs();
+            let span = self.spans.get(&id).cloned().unwrap_or_else(Span::none);
             self.shared.spawn_beside(Box::new(move || {
+                let _span = span.entered();
                 let began = shared.clock.monotonic();
                 let mut publisher = lock(&publisher);
-                let outcome =
-                    publish_until_known(publisher.as_mut(), previous, &marker, &segments, blobs.as_ref(), &shared);
+                let outcome = publish_until_known(
+                    publisher.as_mut(),
+                    (&name, previous),
+                    &marker,
+                    &segments,
+                    blobs.as_ref(),
+                    &shared,
+                );
                 let bytes = segments.iter().map(|segment| segment.blob.length).sum();
                 let figures = PublishFigures { bytes, took: shared.clock.monotonic() - began };
                 let result =
@@ -53,7 +62,7 @@ impl Executor {
                 shared.report(Report::Published { id, target: i, result });
             }));
         }
-        if publishing.waiting == 0 {
+        if publishing.waiting.is_empty() {
             self.shared.report(Report::Published {
                 id,
                 target: usize::MAX,
@@ -76,10 +85,10 @@ impl Executor {
             target.previous = published;
         }
         let Some(publishing) = &mut self.publishing else { return };
-        publishing.waiting = publishing.waiting.saturating_sub(1);
+        publishing.waiting.remove(&target);
         publishing.figures.bytes += figures.bytes;
         publishing.figures.took = publishing.figures.took.max(figures.took);
-        if publishing.waiting == 0 {
+        if publishing.waiting.is_empty() {
             let (figures, decided) = (publishing.figures, publishing.decided);
             if !decided {
                 return self.decide(id); // only the planted fault publishes before it decides
@@ -91,7 +100,9 @@ impl Executor {
     pub(super) fn complete(&mut self, id: CheckpointId) {
         let Some(durable) = &self.durable else { return };
         let (root, keep, shared) = (durable.root.clone(), durable.keep_completed, self.shared.clone());
+        let span = self.span(id);
         self.shared.spawn_beside(Box::new(move || {
+            let _span = span.entered();
             let result = root.complete(id, root.epoch()).and_then(|()| prune(root.as_ref(), keep));
             shared.report(Report::Completed { id, result });
         }));
@@ -104,9 +115,10 @@ impl Executor {
         self.feed(Event::Completed { id, result });
     }
 
-    fn note_completed(&self, id: CheckpointId, publishing: &Publishing) {
+    fn note_completed(&mut self, id: CheckpointId, publishing: &Publishing) {
         let Publishing { manifest, figures, started, .. } = publishing;
         self.control.status.note_completed(id);
+        self.end_checkpoint(id, None);
         self.control.emit(JobEvent::Completed {
             id,
             initial: manifest.kind() == Kind::Initial,

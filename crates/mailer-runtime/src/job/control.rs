@@ -1,12 +1,14 @@
 //! Between the job handle and the run behind it, which a restart replaces.
 
+use super::board::StatusBoard;
 use super::event::JobEvent;
-use super::status::{JobState, StatusBoard};
+use super::metrics::{Exporter, SharedRecorder};
+use super::status::{JobState, JobStatus};
 use crate::coordinator::Ticket;
 use crate::report::Report;
 use crate::shared::{JobShared, lock};
 use mailer_checkpoint::manifest::Kind;
-use mailer_core::{CheckpointId, Error, Result};
+use mailer_core::{CheckpointId, Clock, Error, Result, SystemClock};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
@@ -14,9 +16,18 @@ use std::time::Duration;
 /// Hears of everything that happens.
 pub(crate) type Listener = Arc<dyn Fn(&JobEvent) + Send + Sync>;
 
+/// Who is told what happens.
+#[derive(Clone, Default)]
+pub(crate) struct Audience {
+    pub(crate) listener: Option<Listener>,
+    pub(crate) recorders: Vec<SharedRecorder>,
+}
+
 pub(crate) struct JobControl {
     pub(crate) status: StatusBoard,
     listener: Option<Listener>,
+    exporter: Mutex<Exporter>,
+    clock: SystemClock,
     inner: Mutex<Inner>,
     changed: Condvar,
 }
@@ -34,7 +45,8 @@ struct Inner {
 impl Inner {
     fn request(&mut self, kind: Kind) -> Result<Ticket> {
         let Some(run) = &self.run else {
-            return Err(Error::unavailable("the job has ended"));
+            let why = if self.finished { "the job has ended" } else { "the job is starting: try again" };
+            return Err(Error::unavailable(why));
         };
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -75,13 +87,25 @@ enum StopRequest {
 }
 
 impl JobControl {
-    pub(crate) fn new(job: &str, listener: Option<Listener>) -> Arc<Self> {
+    pub(crate) fn new(job: &str, audience: Audience) -> Arc<Self> {
+        let Audience { listener, recorders } = audience;
         Arc::new(Self {
             status: StatusBoard::new(job),
             listener,
+            exporter: Mutex::new(Exporter::new(recorders)),
+            clock: SystemClock::default(),
             inner: Mutex::new(Inner::default()),
             changed: Condvar::new(),
         })
+    }
+
+    /// Brings the metrics up to date.
+    pub(crate) fn export(&self, status: &JobStatus) {
+        lock(&self.exporter).export(status, self.clock.wall());
+    }
+
+    pub(crate) fn export_now(&self) {
+        self.export(&self.status.snapshot());
     }
 
     pub(crate) fn emit(&self, event: JobEvent) {
@@ -138,6 +162,14 @@ impl JobControl {
         lock(&self.inner).request(kind)
     }
 
+    /// Asks for a checkpoint that nobody waits for.
+    pub(crate) fn poke(&self, kind: Kind) -> Result<()> {
+        let mut inner = lock(&self.inner);
+        let ticket = inner.request(kind)?;
+        inner.answers.remove(&ticket);
+        Ok(())
+    }
+
     pub(crate) fn take_answer(&self, ticket: Ticket) -> Option<Result<CheckpointId>> {
         lock(&self.inner).take_answer(ticket)
     }
@@ -177,6 +209,7 @@ impl JobControl {
     pub(crate) fn finish(&self, state: JobState, error: Option<&Error>) {
         lock(&self.inner).finished = true;
         self.status.finish(state, error);
+        self.export_now();
         self.detach("the job has ended");
     }
 }

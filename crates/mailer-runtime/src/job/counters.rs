@@ -1,12 +1,15 @@
 //! Counters of one run, shared with its tasks: updated per batch, read when somebody asks for the status.
 
 use super::status::{
-    EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, WorkerStatus,
+    EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, StateStatus,
+    WorkerStatus,
 };
 use crate::edge::{Capacity, Meter};
+use crate::executor::AssignedSplit;
 use crate::shared::{JobShared, lock};
 use mailer_core::{Timestamp, Watermark};
 use mailer_operators::Counter;
+use mailer_state::{OpenBackend, StateUsage};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -20,6 +23,20 @@ pub(crate) struct RunCounters {
     pub(crate) edges: Vec<EdgeCounters>,
     pub(crate) operators: Mutex<BTreeMap<(String, &'static str), Vec<Counter>>>,
     pub(crate) shared: Option<Arc<JobShared>>,
+    pub(crate) backend: Option<Arc<dyn OpenBackend>>,
+    /// Operators by the id under which their state is kept.
+    pub(crate) operator_ids: BTreeMap<u32, String>,
+    pub(crate) states: Mutex<Vec<StateMeter>>,
+}
+
+/// How much the store of one task held at its last barrier.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StateMeter(Arc<Mutex<Vec<StateUsage>>>);
+
+impl StateMeter {
+    pub(crate) fn set(&self, usage: Vec<StateUsage>) {
+        *lock(&self.0) = usage;
+    }
 }
 
 /// An edge: the meters of all its rings.
@@ -156,6 +173,42 @@ impl RunCounters {
         counter
     }
 
+    /// Every split with the task that reads it.
+    pub(super) fn splits(&self) -> Vec<AssignedSplit> {
+        let assigned = |status: SourceStatus| {
+            let SourceStatus { name, splits } = status;
+            splits.into_iter().map(move |SplitStatus { split, worker, .. }| AssignedSplit {
+                source: name.clone(),
+                worker,
+                split,
+            })
+        };
+        self.sources.iter().map(source_status).flat_map(assigned).collect()
+    }
+
+    /// For the store of one task.
+    pub(crate) fn state_meter(&self) -> StateMeter {
+        let meter = StateMeter::default();
+        lock(&self.states).push(meter.clone());
+        meter
+    }
+
+    fn state_sizes(&self) -> Vec<StateStatus> {
+        if let Some(all) = self.backend.as_ref().and_then(|backend| backend.usage()) {
+            return vec![StateStatus { operator: None, entries: all.entries, bytes: all.bytes }];
+        }
+        let mut sizes: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
+        for meter in lock(&self.states).iter() {
+            for usage in lock(&meter.0).iter() {
+                let size = sizes.entry(usage.operator).or_default();
+                *size = (size.0 + usage.entries, size.1 + usage.bytes);
+            }
+        }
+        let name = |id: u16| self.operator_ids.get(&id.into()).cloned().unwrap_or_else(|| format!("operator {id}"));
+        let status = |(id, (entries, bytes))| StateStatus { operator: Some(name(id)), entries, bytes };
+        sizes.into_iter().map(status).collect()
+    }
+
     pub(super) fn read_into(&self, status: &mut JobStatus) {
         let Some(shared) = &self.shared else { return };
         status.staged_bytes = shared.staged.bytes();
@@ -168,6 +221,7 @@ impl RunCounters {
             records: records.load(Relaxed),
         };
         status.sinks = self.sinks.iter().map(sink).collect();
+        status.state_sizes = self.state_sizes();
         status.edges = self.edges.iter().map(EdgeCounters::status).collect();
     }
 }
@@ -193,6 +247,7 @@ impl EdgeCounters {
             capacity_batches: self.capacity.batches * rings,
             bytes: self.meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
             capacity_bytes: self.capacity.bytes * rings,
+            records: self.meters.iter().map(|meter| meter.records.load(Relaxed)).sum(),
             refused: self.meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
         }
     }

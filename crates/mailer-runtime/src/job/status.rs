@@ -2,10 +2,11 @@
 
 pub(crate) use super::counters::{RunCounters, SourceMeter, Spent, StageMeter};
 
+use super::errors::ErrorStatus;
+use super::publishes::PublishStatus;
+use super::timeline::CheckpointStatus;
 use crate::bottleneck::Bottleneck;
-use crate::shared::lock;
-use mailer_core::{CheckpointId, Error, Timestamp, Watermark};
-use std::sync::Mutex;
+use mailer_core::{CheckpointId, ErrorKind, Timestamp, Watermark};
 use std::time::Duration;
 
 /// What a job is doing.
@@ -29,9 +30,46 @@ pub enum JobState {
     Blocked,
 }
 
+impl JobState {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Starting,
+        Self::Running,
+        Self::Stopping,
+        Self::Restarting,
+        Self::Finished,
+        Self::Stopped,
+        Self::Failed,
+        Self::Blocked,
+    ];
+
+    /// Its name in metrics and in the JSON of the dashboard.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Restarting => "restarting",
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// Whether the job has ended.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Stopped | Self::Failed | Self::Blocked)
+    }
+}
+
 /// What recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
+    /// When it was done, in milliseconds since the Unix epoch.
+    pub at: Timestamp,
+    /// The error that ended the run before; `None` at the first start.
+    pub after: Option<String>,
     /// The checkpoint the run started from; `None` for a fresh start.
     pub from: Option<CheckpointId>,
     /// Its output had been decided but was not known to be visible; it is now.
@@ -121,6 +159,28 @@ pub struct OperatorStatus {
     pub count: u64,
 }
 
+/// Keyed state, as the backend knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateStatus {
+    /// The operator; `None` where the backend knows only of all together.
+    pub operator: Option<String>,
+    /// Entries: values by key, window and state. An estimate where `operator` is `None`.
+    pub entries: u64,
+    /// Bytes of keys and values. An estimate where `operator` is `None`.
+    pub bytes: u64,
+}
+
+/// A source that has records and does not move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingSource {
+    /// The author's name.
+    pub source: String,
+    /// For how long.
+    pub standing: Duration,
+    /// What it waits for.
+    pub waits_for: String,
+}
+
 /// A sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkStatus {
@@ -147,6 +207,8 @@ pub struct EdgeStatus {
     pub bytes: usize,
     /// Most bytes it may queue.
     pub capacity_bytes: usize,
+    /// Records sent into it.
+    pub records: u64,
     /// How often a sender was refused.
     pub refused: u64,
 }
@@ -198,6 +260,20 @@ pub struct JobStatus {
     pub sinks: Vec<SinkStatus>,
     /// Edges in plan order.
     pub edges: Vec<EdgeStatus>,
+    /// Keyed state at the last barrier, by operator where the backend can tell.
+    pub state_sizes: Vec<StateStatus>,
+    /// The last checkpoints, oldest first.
+    pub checkpoints: Vec<CheckpointStatus>,
+    /// The last starts, oldest first.
+    pub recoveries: Vec<RecoveryReport>,
+    /// Targets of exactly-once output.
+    pub publishes: Vec<PublishStatus>,
+    /// Sources that have records and do not move.
+    pub standing: Vec<StandingSource>,
+    /// The last errors, oldest first.
+    pub errors: Vec<ErrorStatus>,
+    /// How many errors of each kind there were.
+    pub error_counts: Vec<(ErrorKind, u64)>,
     /// The last error.
     pub error: Option<String>,
 }
@@ -224,89 +300,14 @@ impl JobStatus {
             operators: Vec::new(),
             sinks: Vec::new(),
             edges: Vec::new(),
+            state_sizes: Vec::new(),
+            checkpoints: Vec::new(),
+            recoveries: Vec::new(),
+            publishes: Vec::new(),
+            standing: Vec::new(),
+            errors: Vec::new(),
+            error_counts: Vec::new(),
             error: None,
-        }
-    }
-}
-
-pub(crate) struct StatusBoard(Mutex<Board>);
-
-struct Board {
-    status: JobStatus,
-    run: RunCounters,
-}
-
-impl StatusBoard {
-    pub(crate) fn new(job: &str) -> Self {
-        Self(Mutex::new(Board { status: JobStatus::new(job), run: RunCounters::default() }))
-    }
-
-    pub(crate) fn snapshot(&self) -> JobStatus {
-        let board = lock(&self.0);
-        let mut status = board.status.clone();
-        board.run.read_into(&mut status);
-        status
-    }
-
-    pub(crate) fn start_run(&self, run: RunCounters) {
-        lock(&self.0).run = run;
-    }
-
-    pub(crate) fn note_bottleneck(&self, bottleneck: Option<Bottleneck>) {
-        lock(&self.0).status.bottleneck = bottleneck;
-    }
-
-    pub(crate) fn note_recovery(&self, report: RecoveryReport) {
-        let mut board = lock(&self.0);
-        board.status.last_completed = report.from;
-        board.status.recovery = Some(report);
-    }
-
-    pub(crate) fn set_state(&self, state: JobState) {
-        lock(&self.0).status.state = state;
-    }
-
-    pub(crate) fn note_phase(&self, phase: &'static str, publishing: Option<CheckpointId>) {
-        let mut board = lock(&self.0);
-        board.status.phase = phase;
-        board.status.publishing = publishing;
-    }
-
-    pub(crate) fn note_completed(&self, id: CheckpointId) {
-        let mut board = lock(&self.0);
-        board.status.completed += 1;
-        board.status.last_completed = Some(id);
-    }
-
-    /// Checkpoints completed so far.
-    pub(crate) fn completed(&self) -> u64 {
-        lock(&self.0).status.completed
-    }
-
-    pub(crate) fn count_failed(&self) {
-        lock(&self.0).status.failed += 1;
-    }
-
-    pub(crate) fn count_skipped(&self) {
-        lock(&self.0).status.skipped += 1;
-    }
-
-    pub(crate) fn note_restart(&self, error: &Error) {
-        let mut board = lock(&self.0);
-        board.status.restarts += 1;
-        board.status.state = JobState::Restarting;
-        board.status.error = Some(error.to_string());
-    }
-
-    /// The end: the last counts are kept, the run itself is let go.
-    pub(crate) fn finish(&self, state: JobState, error: Option<&Error>) {
-        let mut board = lock(&self.0);
-        let run = std::mem::take(&mut board.run);
-        run.read_into(&mut board.status);
-        board.status.state = state;
-        board.status.bottleneck = None;
-        if let Some(error) = error {
-            board.status.error = Some(error.to_string());
         }
     }
 }

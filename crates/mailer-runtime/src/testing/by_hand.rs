@@ -80,9 +80,9 @@ impl TestDriver {
         let folder = Folder::new();
         env.settings.workers.get_or_insert(1);
         env.settings.storage.get_or_insert_with(|| Arc::new(FileStorage::new(folder.path())));
-        let (plan, listener) = env.into_plan()?;
+        let (plan, audience) = env.into_plan()?;
         let workers = plan.physical.stages.iter().map(|stage| stage.parallelism).max().unwrap_or(1);
-        let control = JobControl::new(&plan.settings.job, listener);
+        let control = JobControl::new(&plan.settings.job, audience);
         let driver = SeededDriver::new(seed, workers, None);
         let mut test = Self { running: None, plan, driver, control, _folder: folder };
         test.start(Start::First)?;

@@ -1,0 +1,107 @@
+//! A job to look at: orders, totals by customer, and a sink that can be slow. The browser tests drive it.
+//!
+//! ```text
+//! cargo run -p mailer-dashboard --example scenario -- FOLDER ADDRESS [slow] [skewed] [fail-once] [token=TEXT]
+//! ```
+//!
+//! It prints the address of its page and runs until it is killed. Started again with the same folder it goes on where it
+//! was.
+
+#![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+
+use mailer_core::{Batch, Clock, Flush, Sink, SinkFactory, SystemClock, WorkerContext};
+use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
+use mailer_runtime::{Env, Error, FileStorage, Generator, RestartPolicy, Result, Watermarks};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Order {
+    customer: u64,
+    cents: u64,
+    /// When it was placed, in milliseconds since the Unix epoch.
+    at: i64,
+}
+
+/// Accepts so many records a second and no more.
+#[derive(Clone)]
+struct Paced {
+    per_second: f64,
+}
+
+struct PacedSink {
+    per_second: f64,
+    clock: Arc<dyn Clock>,
+    began: Option<Duration>,
+    taken: f64,
+}
+
+impl<T: Send + 'static> SinkFactory<T> for Paced {
+    type Sink = PacedSink;
+
+    fn build(&self, context: &WorkerContext) -> Result<PacedSink> {
+        let (per_second, clock) = (self.per_second, context.clock.clone());
+        Ok(PacedSink { per_second, clock, began: None, taken: 0.0 })
+    }
+
+    fn describe(&self) -> String {
+        format!("a sink that takes {} records a second", self.per_second)
+    }
+}
+
+impl<T: Send + 'static> Sink<T> for PacedSink {
+    fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
+        let now = self.clock.monotonic();
+        let began = *self.began.get_or_insert(now);
+        let room = (now - began).as_secs_f64() * self.per_second - self.taken;
+        let taken = (room.max(0.0) as usize).min(batch.len());
+        batch.drain(..taken);
+        self.taken += taken as f64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<Flush> {
+        Ok(Flush::Done)
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, address, flags @ ..] = arguments.as_slice() else {
+        return Err(Error::invalid_plan("give a folder and an address, and then slow, skewed, fail-once, token=TEXT"));
+    };
+    let has = |flag: &str| flags.iter().any(|given| given == flag);
+    let token = flags.iter().find_map(|flag| flag.strip_prefix("token=")).unwrap_or_default();
+    let endpoint = Dashboard::new(parse_address(address)?).token(token).listen()?;
+    println!("http://{}/", endpoint.address());
+    let storage = FileStorage::new(folder);
+    let restart = RestartPolicy::FixedDelay { delay: Duration::from_secs(2), attempts: 3 };
+    let env = Env::new("order-totals").workers(2).restart(restart);
+    let env = env.checkpointing(Duration::from_secs(1), storage).take_over(true).dashboard(endpoint)?;
+    pipeline(&env, if has("slow") { 4_000.0 } else { 1e9 }, has("skewed"), has("fail-once"));
+    env.execute()
+}
+
+fn pipeline(env: &Env, per_second: f64, skewed: bool, fail_once: bool) {
+    let clock = Arc::new(SystemClock::default());
+    let order = move |n: u64| {
+        let customer = if skewed && !n.is_multiple_of(5) { 7 } else { n % 5_000 };
+        Order { customer, cents: n % 977, at: clock.wall().0 }
+    };
+    let mut left = if fail_once { 60_000u64 } else { u64::MAX };
+    let failing = move |order: Order| {
+        left = left.saturating_sub(1);
+        if left == 0 { Err("the price service is not there") } else { Ok(order) }
+    };
+    env.source("orders", Generator::new(order).rate(20_000.0).bytes_each(64))
+        .watermarks(Watermarks::bounded(Duration::from_secs(1)).timestamps(|order: &Order| order.at))
+        .try_map(failing)
+        .key_by(|order| order.customer)
+        .reduce("totals", |total, order| total.cents += order.cents)
+        .filter(|total| total.cents % 2 == 0)
+        .map(|total| (total.customer, total.cents))
+        .rebalance()
+        .partitions(1)
+        .sink("ledger", Paced { per_second });
+}
