@@ -1,9 +1,10 @@
-//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for Kafka.
+//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for Kafka,
+//! PostgreSQL.
 //!
 //! As root on Debian or Ubuntu the missing ones are installed; elsewhere the exact commands are printed, with what
 //! cannot run until then.
 
-use crate::{process, rocksdb};
+use crate::{postgres, process, rocksdb};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,11 +20,13 @@ pub enum Need {
     Java,
     /// Maven, which fetches the jars of Kafka.
     Maven,
+    /// A PostgreSQL server.
+    Postgres,
 }
 
 impl Need {
     /// Everything, in the order in which it is looked for.
-    pub const ALL: [Self; 4] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven];
+    pub const ALL: [Self; 5] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven, Self::Postgres];
 
     fn name(self) -> &'static str {
         match self {
@@ -31,6 +34,7 @@ impl Need {
             Self::Libclang => "libclang",
             Self::Java => "a JDK, 17 or newer",
             Self::Maven => "Maven",
+            Self::Postgres => "PostgreSQL",
         }
     }
 
@@ -39,6 +43,9 @@ impl Need {
             Self::Compiler => "crates with C code do not compile: zstd, lz4, RocksDB",
             Self::Libclang => "mailer-state-rocksdb, and what stands on it, does not compile",
             Self::Java | Self::Maven => "no Kafka broker can be started: kafka, demo (it runs in process), crash-test",
+            Self::Postgres => {
+                "no database can be started: postgres, and the tests of mailer-postgres against a real one"
+            }
         }
     }
 
@@ -49,6 +56,7 @@ impl Need {
             Self::Libclang => &["libclang-dev"],
             Self::Java => &["openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless"],
             Self::Maven => &["maven"],
+            Self::Postgres => &["postgresql"],
         }
     }
 
@@ -58,6 +66,7 @@ impl Need {
             Self::Libclang => "Fedora: dnf install clang-devel; macOS: brew install llvm; or set LIBCLANG_PATH",
             Self::Java => "Fedora: dnf install java-21-openjdk-devel; macOS: brew install openjdk@21",
             Self::Maven => "Fedora: dnf install maven; macOS: brew install maven",
+            Self::Postgres => "Fedora: dnf install postgresql-server; macOS: brew install postgresql",
         }
     }
 
@@ -67,6 +76,7 @@ impl Need {
             Self::Libclang => libclang_folders().iter().any(|folder| holds_libclang(folder)),
             Self::Java => java_major().is_some_and(|major| major >= 17),
             Self::Maven => answers("mvn"),
+            Self::Postgres => postgres::are_there(),
         }
     }
 }

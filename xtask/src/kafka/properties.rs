@@ -65,7 +65,7 @@ log.cleaner.backoff.ms=500
 }
 
 /// A port of loopback on which nobody listens now.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(free_ports(1)?[0])
 }
 
