@@ -115,13 +115,14 @@ pub(crate) async fn ensure_table(client: &Client, place: &Place) -> Result<()> {
 pub(crate) async fn take(client: &Client, place: &Place, id: &str, owner: OwnerEpoch, known: bool) -> Result<Progress> {
     let failed = |error: tokio_postgres::Error| place.failed(&format!("taking the progress row of \"{id}\""), &error);
     let epoch = owner.0.cast_signed();
-    client.execute(INSERT, &[&id, &epoch]).await.map_err(failed)?;
+    // First of all: even an insert that does nothing would wait for a transaction that has changed the row.
     match client.query(END_FORMER, &[&id, &epoch, &!known]).await {
         // It was another user's: then its lock is waited for.
         Err(error) if is(&error, &[SqlState::INSUFFICIENT_PRIVILEGE]) => {}
         ended => drop(ended.map_err(failed)?),
     }
-    client.batch_execute("BEGIN; SET LOCAL lock_timeout = '30s'").await.map_err(failed)?;
+    client.execute(INSERT, &[&id, &epoch]).await.map_err(failed)?;
+    client.batch_execute("BEGIN").await.map_err(failed)?;
     let progress = lock(client, place, id).await?;
     if known && progress.owner > owner {
         client.batch_execute("ROLLBACK").await.map_err(failed)?;

@@ -22,8 +22,8 @@ const PIECE: usize = 64 << 10;
 /// Where rows wait that replace others. Goes with the transaction.
 const WAITING: &str = "pg_temp.mailer_rows";
 
-/// A commit that the server's settings would answer before it is on its disk is none.
-const DURABLE: &str = "DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN \
+/// Nobody waits for ever; and a commit that the server's settings would answer before it is on its disk is none.
+const SETTINGS: &str = "SET lock_timeout = '30s'; DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN \
                        SET synchronous_commit = 'local'; END IF; END $$";
 
 /// Publishes for all sinks of a job with one progress row.
@@ -106,7 +106,7 @@ impl Publisher for PostgresPublisher {
             let name: String = format!("mailer {id}").chars().take(40).collect();
             let client = place.connect(&io, &name).await?;
             let failed = |error: tokio_postgres::Error| place.failed("opening a session", &error);
-            client.batch_execute(DURABLE).await.map_err(failed)?;
+            client.batch_execute(SETTINGS).await.map_err(failed)?;
             progress::ensure_table(&client, &place).await?;
             progress::take(&client, &place, &id, epoch, known).await?;
             Ok(client)
@@ -155,7 +155,7 @@ struct Transaction {
 impl Transaction {
     /// Begins, and makes sure that the row is ours: its lock is held from here to the end.
     async fn begin(&self, id: &str, owner: OwnerEpoch) -> Result<Progress> {
-        self.execute("BEGIN; SET LOCAL lock_timeout = '30s'").await?;
+        self.execute("BEGIN").await?;
         let progress = progress::lock(&self.client, &self.place, id).await?;
         match progress.owner {
             found if found > owner => Err(progress::fenced(id, &progress, owner)),
