@@ -37,6 +37,8 @@ const INTEGRATION_TESTS: &str = "mailer-integration-tests";
 const NEXMARK: &str = "mailer-nexmark";
 const MEASURE: &str = "mailer-measure";
 const FILES: &str = "mailer-files";
+const HTTP: &str = "mailer-http";
+const POSTGRES: &str = "mailer-postgres";
 const WORKFLOW: &str = "mailer-workflow";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -59,6 +61,8 @@ pub(super) const CRATES: &[Crate] = &[
     row(KAFKA, &[CORE], CONNECTOR),
     row(RSKAFKA, &[CORE], CONNECTOR),
     row(FILES, &[CORE], CONNECTOR),
+    row(HTTP, &[CORE], CONNECTOR),
+    row(POSTGRES, &[CORE], CONNECTOR),
     row(
         WORKFLOW,
         &[CORE, OPERATORS, RUNTIME],
@@ -104,6 +108,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         package: "saphyr-parser",
         used_by: &[WORKFLOW],
         rule: "YAML stays behind mailer-workflow: one place says what is in a file and where",
+    },
+    Wrapper {
+        package: "tokio-postgres",
+        used_by: &[POSTGRES],
+        rule: "the client of PostgreSQL stays behind mailer-postgres; tests read with psql",
     },
     Wrapper {
         package: "kafka-protocol",
