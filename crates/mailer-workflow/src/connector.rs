@@ -4,9 +4,10 @@ use crate::decoder::Decoder;
 use crate::fields::Fields;
 use crate::schema::{Schema, Section};
 use crate::sections::{ROOT, SINK, SOURCE, STEP, STEPS};
-use crate::{Findings, Value};
+use crate::{DeadLetter, Findings, HttpClient, Value};
 use mailer_runtime::{Env, Result, Stream};
 use std::fmt;
+use std::sync::Arc;
 
 /// A source that workflows can name by its type.
 ///
@@ -47,6 +48,13 @@ pub trait SinkConnector: Send + Sync {
 
     /// Ends the stream. Staged output is kept under `id`.
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()>;
+
+    /// Ends a stream of dead letters, when the workflow sends them here. As records ([`DeadLetter::to_value`]), unless the
+    /// target has better: Kafka keeps bytes as they came, and the rest in headers.
+    fn build_dead_letters(&self, stream: Stream<DeadLetter>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let records = stream.map(|letter: DeadLetter| letter.to_value()).named("as_record");
+        self.build(records.branch(), id, settings)
+    }
 }
 
 /// What a sink writes to.
@@ -72,6 +80,7 @@ pub struct Identity {
 pub struct Registry {
     pub(crate) sources: Vec<Box<dyn SourceConnector>>,
     pub(crate) sinks: Vec<Box<dyn SinkConnector>>,
+    pub(crate) http: Option<Arc<dyn HttpClient>>,
 }
 
 impl Registry {
@@ -91,6 +100,13 @@ impl Registry {
     #[must_use]
     pub fn sink(mut self, connector: impl SinkConnector + 'static) -> Self {
         self.sinks.push(Box::new(connector));
+        self
+    }
+
+    /// Whom `asyncMap` steps ask. Without one a workflow that has such a step can be checked and tested, and not run.
+    #[must_use]
+    pub fn http(mut self, client: impl HttpClient) -> Self {
+        self.http = Some(Arc::new(client));
         self
     }
 
