@@ -19,6 +19,9 @@ pub trait SourceConnector: Send + Sync {
     /// What the schema cannot say: settings that do not go together.
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
+    /// Looks at what it would read: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
+    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+
     /// Whether it reads on from a position after a crash.
     fn is_replayable(&self) -> bool {
         true
@@ -35,6 +38,9 @@ pub trait SinkConnector: Send + Sync {
 
     /// What the schema cannot say: settings that do not go together.
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+
+    /// Looks at what it would write to: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
+    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
     /// Whether output is staged and published with the checkpoint.
     fn is_exactly_once(&self) -> bool {

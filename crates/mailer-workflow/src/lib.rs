@@ -92,6 +92,7 @@ pub use http::{HttpClient, HttpRequest, HttpResponse};
 pub use path::Path;
 pub use report::Report;
 pub use schema::{Family, Key, Page, Rule, Schema, Section, Shape, Word};
+pub use times::format as format_time;
 pub use trial::Tested;
 pub use value::{JsonDecoder, Object, Projection, Raw, Text, Value, ValueKey, write_json};
 pub use workflow::{Loader, Workflow};

@@ -1,6 +1,6 @@
 //! Kafka: one source and two sinks, values as JSON.
 
-use super::text;
+use super::{outside, text};
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use mailer_kafka::{
@@ -9,8 +9,8 @@ use mailer_kafka::{
 };
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    DeadLetter, Decoder, Fields, Identity, Key, Path, Provenance, Section, Shape, SinkConnector, SourceConnector,
-    Target, Value, Word, write_json,
+    DeadLetter, Decoder, Fields, Findings, Identity, Key, Path, Provenance, Section, Shape, SinkConnector,
+    SourceConnector, Target, Value, Word, write_json,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -51,6 +51,10 @@ pub(super) struct KafkaIn;
 impl SourceConnector for KafkaIn {
     fn section(&self) -> &'static Section {
         &SOURCE
+    }
+
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::source(settings, findings);
     }
 
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
@@ -204,6 +208,10 @@ impl SinkConnector for KafkaOut {
         &SINK
     }
 
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::sink(settings, findings);
+    }
+
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
         let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
         stream.sink(id, sink.encode(encoder(settings)));
@@ -247,6 +255,10 @@ pub(super) struct TransactionalOut;
 impl SinkConnector for TransactionalOut {
     fn section(&self) -> &'static Section {
         &TRANSACTIONAL
+    }
+
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::transactional_sink(settings, findings);
     }
 
     fn is_exactly_once(&self) -> bool {
