@@ -4,6 +4,7 @@
 mod files;
 mod kafka;
 mod memory;
+mod outside;
 
 use mailer_workflow::{Fields, Registry, Value, write_json};
 
@@ -19,6 +20,7 @@ pub(crate) fn registry() -> Registry {
         .sink(kafka::KafkaOut)
         .sink(kafka::TransactionalOut)
         .sink(memory::BlackholeOut)
+        .http(crate::http::Http::default())
 }
 
 /// A text of a section; the check has made sure that a required one is there.

@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod connectors;
 mod exit;
+mod http;
 mod progress;
 
 use clap::Parser;
@@ -22,6 +23,8 @@ fn main() -> std::process::ExitCode {
         Command::Simulate(options) => commands::simulate(&options),
         Command::Explain(options) => commands::explain(&options),
         Command::Run(options) => commands::run(&options),
+        Command::Checkpoint(command) => commands::checkpoint(&command),
+        Command::Txn(command) => commands::txn(&command),
         Command::Schema(options) => commands::schema(&options),
         Command::Completions(options) => commands::completions(&options),
         Command::Man(options) => commands::man(&options),

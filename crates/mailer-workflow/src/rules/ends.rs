@@ -31,7 +31,9 @@ pub(super) fn exactly_once(look: Look<'_>, findings: &mut Findings) {
                 "add `checkpoint: {path: ./ckpt}`, or use a sink that writes at least once",
             );
         }
-        for origin in look.graph.upstream(&look.graph.sinks[place]) {
+        let letters = look.model.dead_letters().filter(|(_, id)| id.value == sink.id.value).map(|(origin, _)| origin);
+        let inputs: Vec<Origin> = look.graph.sinks[place].iter().copied().chain(letters).collect();
+        for origin in look.graph.upstream(&inputs) {
             let Origin::Source(source) = origin else { continue };
             let source = &look.model.sources[source];
             let Some(kind_of_source) = &source.kind else { continue };
