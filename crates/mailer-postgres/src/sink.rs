@@ -85,6 +85,22 @@ impl<E> PostgresSink<E> {
         self
     }
 
+    /// Looks whether all is as the sink needs it: the server answers, table and columns are there, and may be written.
+    /// Changes nothing.
+    pub fn examine(&self) -> Result<()> {
+        self.table().map(|_| ())
+    }
+
+    fn table(&self) -> Result<Table> {
+        self.wanted.check()?;
+        let (io, place, wanted) = (Io::shared()?, Place::parse(&self.url)?, self.wanted.clone());
+        let own = io.clone();
+        io.wait(async move {
+            let client = place.connect(&own, "mailer").await?;
+            Table::read(&client, &place, &wanted).await
+        })
+    }
+
     /// How long one publish may take. Default: 60 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -102,14 +118,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for PostgresSink<E> {
     }
 
     fn stager(&self, context: &StagerContext) -> Result<PostgresStager<T, E>> {
-        self.wanted.check()?;
-        let (io, place, wanted) = (Io::shared()?, Place::parse(&self.url)?, self.wanted.clone());
-        let own = io.clone();
-        let table = io.wait(async move {
-            let client = place.connect(&own, "mailer").await?;
-            Table::read(&client, &place, &wanted).await
-        })?;
-        PostgresStager::new(context.clone(), table, self.encode.clone())
+        PostgresStager::new(context.clone(), self.table()?, self.encode.clone())
     }
 
     fn publisher(&self, job: &str, epoch: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {

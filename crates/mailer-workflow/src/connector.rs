@@ -42,8 +42,8 @@ pub trait SinkConnector: Send + Sync {
     /// Looks at what it would write to: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
     fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
-    /// Whether output is staged and published with the checkpoint.
-    fn is_exactly_once(&self) -> bool {
+    /// Whether output is staged and published with the checkpoint, with these settings.
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
         false
     }
 

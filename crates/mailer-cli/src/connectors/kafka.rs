@@ -261,7 +261,7 @@ impl SinkConnector for TransactionalOut {
         outside::transactional_sink(settings, findings);
     }
 
-    fn is_exactly_once(&self) -> bool {
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
         true
     }
 

@@ -19,9 +19,8 @@ impl<'a> Look<'a> {
 pub(super) fn exactly_once(look: Look<'_>, findings: &mut Findings) {
     for (place, sink, connector) in look.sinks() {
         let kind = connector.section().name;
-        let Some(span) = sink.kind.as_ref().map(|kind| kind.span).filter(|_| connector.is_exactly_once()) else {
-            continue;
-        };
+        let stages = sink.settings.as_ref().is_some_and(|settings| connector.is_exactly_once(settings.fields()));
+        let Some(span) = sink.kind.as_ref().map(|kind| kind.span).filter(|_| stages) else { continue };
         if look.model.checkpoint.is_none() {
             let message = format!("{kind} writes exactly once, and the workflow takes no checkpoints");
             findings.add(
