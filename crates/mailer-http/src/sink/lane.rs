@@ -85,8 +85,8 @@ impl Shared {
 /// The worker's end.
 pub(super) struct Lane {
     shared: Arc<Shared>,
-    /// Dropped with the worker's sink: then nobody waits for a receiver that does not answer.
-    _alive: watch::Sender<()>,
+    /// Gone with the worker's sink and its flushes: then nobody waits for a receiver that does not answer.
+    alive: Arc<watch::Sender<()>>,
 }
 
 impl Lane {
@@ -95,7 +95,7 @@ impl Lane {
         let shared = Arc::new(Shared { state, progress: Condvar::new(), more: Notify::new(), waker, _io: io.clone() });
         let (alive, gone) = watch::channel(());
         io.spawn(deliver(shared.clone(), post, batch, gone));
-        Self { shared, _alive: alive }
+        Self { shared, alive: Arc::new(alive) }
     }
 
     /// Bytes that may be written now; 0 is followed by a wake-up. A failed delivery shows here.
@@ -140,12 +140,18 @@ impl Lane {
             return Ok(Flush::Done);
         }
         drop(state);
-        let shared = self.shared.clone();
-        Ok(Flush::Pending(Box::new(move || shared.wait(target))))
+        // At the end of input the sink is gone before its last flush is done.
+        let (shared, alive) = (self.shared.clone(), self.alive.clone());
+        let job = move || {
+            let delivered = shared.wait(target);
+            drop(alive);
+            delivered
+        };
+        Ok(Flush::Pending(Box::new(job)))
     }
 }
 
-/// One request after the other, until the worker's sink is gone and nothing waits.
+/// One request after the other, until the worker's sink and its flushes are gone.
 async fn deliver(shared: Arc<Shared>, post: Post, batch: usize, mut gone: watch::Receiver<()>) {
     loop {
         let more = shared.more();
