@@ -81,7 +81,7 @@ fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
             "http://localhost:9090/path",
         ),
         (sink("{type: file, file: {path: a, folder: b}}"), "error[conflicting-keys]", "folder", "keep one of"),
-        (sink("{type: file, file: {}}"), "error[missing-key]", "file: {", "add `path` or `folder`"),
+        (sink("{type: file, file: {}}"), "error[missing-key]", "{}", "add `path` or `folder`"),
         (rows("columns: {}"), "error[bad-value]", "columns", "no column is written"),
         (rows("columns: {a: b}, mode: upsert"), "error[missing-key]", "mode", "has no `key`"),
         (rows("columns: {a: b}, key: a"), "error[conflicting-keys]", "key", "add `mode: upsert`"),
