@@ -46,7 +46,9 @@ impl<E> LineFolder<E> {
     /// buffer, without a line end.
     pub fn new(folder: impl Into<PathBuf>, encode: E) -> Self {
         let shape = Shape { prefix: "part".into(), extension: "txt".into(), first_line: Vec::new() };
-        Self { folder: folder.into(), shape, encode }
+        // `out` and `out/` are one folder, and so one target.
+        let folder = folder.into().components().collect();
+        Self { folder, shape, encode }
     }
 
     /// How the names of files begin. Default: `part`.

@@ -252,7 +252,8 @@ impl<D: DecodeLine> Source for HttpReader<D> {
         *closed.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.context.waker.clone());
         let queue = Arc::new(Queue::new(capacity, self.context.waker.clone()));
         let clock = self.context.clock.clone();
-        let desk = Desk { path, token, max_body, patience, closed, decode, clock, queue: queue.clone() };
+        let bodies = server::bodies();
+        let desk = Desk { path, token, max_body, patience, closed, decode, clock, queue: queue.clone(), bodies };
         let server = Server::start(Io::shared()?, place.listener()?, desk)?;
         self.open = Some(Open { queue, _server: server });
         Ok(self.taken)

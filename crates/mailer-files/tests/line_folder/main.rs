@@ -43,6 +43,13 @@ fn a_former_owner_is_told_so_and_cannot_come_back() {
 }
 
 #[test]
+fn a_folder_is_one_target_however_it_is_written() {
+    let target = |folder: &str| ExactlyOnceSink::<u64>::target(&sink(folder.as_ref()), "job");
+    assert_eq!(target("out"), target("out//."));
+    assert_ne!(target("out"), target("out/a"));
+}
+
+#[test]
 fn two_sinks_share_a_folder_and_each_has_its_files() {
     let folder = TempDir::new().unwrap();
     let blobs = Arc::new(MemoryBlobs::default());

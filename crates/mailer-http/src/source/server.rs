@@ -23,6 +23,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS: usize = 256;
+/// Requests at once whose bodies are in memory.
+const BODIES: usize = 16;
 /// How long a caller may take to say what it wants, and then to send the body.
 const SLOWEST: Duration = Duration::from_secs(30);
 
@@ -36,6 +38,12 @@ pub(super) struct Desk<D: DecodeLine> {
     pub(super) decode: D,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) queue: Arc<Queue<D::Item>>,
+    pub(super) bodies: Semaphore,
+}
+
+/// Bounds the memory of what is read and not yet in the queue.
+pub(super) fn bodies() -> Semaphore {
+    Semaphore::new(BODIES)
 }
 
 /// A running endpoint; it ends when this is dropped.
@@ -134,6 +142,9 @@ impl<D: DecodeLine> Desk<D> {
     /// How many records were taken.
     async fn take(&self, request: Request<Incoming>) -> Result<usize, Refusal> {
         self.admit(&request)?;
+        let Ok(Ok(_place)) = timeout(self.patience, self.bodies.acquire()).await else {
+            return Err(Refusal::later("too many requests at once: send it again later"));
+        };
         let body = self.body(request).await?;
         let items = self.decoded(&body)?;
         let count = items.len();
