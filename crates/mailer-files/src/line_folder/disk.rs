@@ -23,11 +23,13 @@ pub(super) fn create_file(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| failed("make", path, e))
 }
 
-/// Gives the bytes of `temporary` the name `path`; `false` when the name is taken.
+/// Gives the bytes of `temporary` the name `path`; `false` when the name is taken, or when somebody who has taken the folder
+/// over has tidied `temporary` away.
 pub(super) fn claim_name(temporary: &Path, path: &Path) -> Result<bool> {
     let is_new = match fs::hard_link(temporary, path) {
         Ok(()) => true,
         Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
+        Err(e) if e.kind() == ErrorKind::NotFound && is_there(path.parent()) => false,
         Err(e) => return Err(failed("name", path, e)),
     };
     remove_if_there(temporary)?;

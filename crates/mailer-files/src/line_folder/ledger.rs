@@ -13,11 +13,17 @@ use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;
 const PREFIX: &str = "marker-";
+const UNFINISHED: &str = "entry-";
 /// Entries in which an owner took the folder stay, so that its predecessor's next number stays taken. Nobody sleeps through
 /// so many starts.
 const OWNERS: usize = 1_000;
 /// More than anybody tries to take one folder at once.
 const ATTEMPTS: usize = 1_000;
+
+/// The name of an entry until it has its number.
+fn temporary(owner: OwnerEpoch) -> String {
+    format!("{UNFINISHED}{owner}-{}.tmp", std::process::id())
+}
 
 /// A staged file, and the name it gets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +132,7 @@ impl Ledger {
 
     /// Writes entry `number`, durable on return; `false` when it is there already.
     pub(super) fn append(&self, number: u64, entry: &Entry) -> Result<bool> {
-        let temporary = self.folder.join(format!("entry-{}-{}.tmp", entry.owner, std::process::id()));
+        let temporary = self.folder.join(temporary(entry.owner));
         let mut file = disk::create_file(&temporary)?;
         let written = file.write_all(&entry.encode()?).and_then(|()| file.sync_all());
         written.map_err(|e| failed("write", &temporary, e))?;
@@ -147,6 +153,16 @@ impl Ledger {
         owners.sort_unstable();
         let surplus = owners.len().saturating_sub(OWNERS);
         owners.drain(..surplus).try_for_each(|old| disk::remove_if_there(&self.path(old)))
+    }
+
+    /// Deletes entries that nobody has finished: of former owners, and of a former process of this one.
+    pub(super) fn sweep(&self, owner: OwnerEpoch) -> Result<()> {
+        let of_former = |name: &&String| {
+            let epoch = name.strip_prefix(UNFINISHED).and_then(|rest| rest.split('-').next()?.parse::<u64>().ok());
+            epoch.is_some_and(|epoch| epoch <= owner.0) && **name != temporary(owner)
+        };
+        let names = disk::names(&self.folder)?;
+        names.iter().filter(of_former).try_for_each(|name| disk::remove_if_there(&self.folder.join(name)))
     }
 
     /// Deletes one entry that its successor has replaced.
@@ -214,6 +230,19 @@ mod tests {
         let mut left = ledger.numbers().unwrap();
         left.sort_unstable();
         assert_eq!(left, [1, 4]);
+    }
+
+    #[test]
+    fn what_a_dead_process_left_half_written_goes_and_a_later_owner_s_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(folder.path().to_owned());
+        for name in ["entry-1-77.tmp", "entry-2-77.tmp", "entry-3-77.tmp"] {
+            fs::write(folder.path().join(name), b"{").unwrap();
+        }
+        ledger.sweep(OwnerEpoch(2)).unwrap();
+        assert_eq!(disk::names(folder.path()).unwrap(), ["entry-3-77.tmp"]);
+        // Tidied away before it has its number: then the number is somebody else's to give.
+        assert!(!disk::claim_name(&folder.path().join("entry-1-77.tmp"), &folder.path().join("marker-1")).unwrap());
     }
 
     #[test]

@@ -197,6 +197,7 @@ impl Publisher for FolderPublisher {
         self.finish(&entry.files)?;
         let claimed = Claimed { taken: number, newest: number, entry };
         self.sweep(&claimed)?;
+        self.ledger.sweep(self.epoch)?;
         self.ledger.prune(number)?;
         self.claimed = Some(claimed);
         Ok(())
