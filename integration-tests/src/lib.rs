@@ -5,6 +5,7 @@ pub mod crash;
 pub mod demo;
 pub mod events;
 pub mod failpoints;
+pub mod outputs;
 pub mod paced;
 pub mod pipelines;
 pub mod simulation;

@@ -32,6 +32,7 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use command::{Action, UpOptions, run};
 pub use jars::jars;
 pub(crate) use jars::jvm;
+pub(crate) use properties::free_port;
 pub use secured::{Certificates, Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};
 pub use tools::{ConsoleConsumer, ConsoleRecord, GroupPosition, Isolation, Tools, Transaction};
 

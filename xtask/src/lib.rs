@@ -3,6 +3,7 @@
 //! * [`setup`] finds or installs the few things cargo cannot bring; [`rocksdb`] compiles RocksDB once per machine.
 //! * [`kafka`] starts real brokers on loopback and runs Kafka's own tools against them.
 //! * [`kafka_bench`] is `cargo xtask bench kafka`: ours beside other clients on one broker.
+//! * [`postgres`] starts real database servers.
 //! * [`layers`] and [`tidy`] are the house rules, as tests.
 //! * [`browser`] looks at the dashboard in a real browser.
 //! * [`fuzz`] feeds anything to what reads bytes from outside.
@@ -17,6 +18,7 @@ pub mod kafka;
 pub mod kafka_bench;
 pub mod layers;
 pub mod pipeline;
+pub mod postgres;
 pub mod process;
 pub mod programs;
 pub mod rocksdb;

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use xtask::kafka::{self, Action, TransactionVersion, UpOptions};
 use xtask::pipeline::{self, Extent};
-use xtask::{browser, fuzz, layers, programs, rocksdb, setup, tidy};
+use xtask::{browser, fuzz, layers, postgres, programs, rocksdb, setup, tidy};
 
 /// What a contributor to Mailer runs.
 #[derive(Debug, Parser)]
@@ -33,6 +33,11 @@ enum Task {
     Kafka {
         #[command(subcommand)]
         action: KafkaAction,
+    },
+    /// A real PostgreSQL server on loopback
+    Postgres {
+        #[command(subcommand)]
+        action: PostgresAction,
     },
     /// Check which crate depends on which
     Layers,
@@ -96,6 +101,30 @@ enum KafkaAction {
     Status,
 }
 
+#[derive(Debug, Subcommand)]
+enum PostgresAction {
+    /// Start a server that stays until `down`
+    Up {
+        /// Port on loopback; a free one when not given
+        #[arg(long)]
+        port: Option<u16>,
+        /// Several servers can run under different names
+        #[arg(long, default_value = "server")]
+        name: String,
+        /// Go on with the data of the last server of this name
+        #[arg(long)]
+        keep: bool,
+    },
+    /// End the server of a name, or all that `up` started
+    Down {
+        /// Only this one
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Say which servers run
+    Status,
+}
+
 fn main() -> ExitCode {
     match carry_out(Arguments::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
@@ -115,6 +144,7 @@ fn carry_out(task: Task) -> Result<bool> {
         Task::Setup => setup::run()?,
         Task::Env => rocksdb::environment().iter().for_each(|(name, value)| println!("export {name}='{value}'")),
         Task::Kafka { action } => kafka::run(action.into())?,
+        Task::Postgres { action } => postgres::run(action.into())?,
         Task::Layers => layers::run()?,
         Task::Tidy => tidy::run()?,
         Task::Demo(passed) => programs::demo(&passed.arguments)?,
@@ -132,6 +162,16 @@ impl From<KafkaAction> for Action {
             KafkaAction::Up { txn, port, name, keep } => Self::Up(UpOptions { name, transactions: txn, port, keep }),
             KafkaAction::Down { name } => Self::Down(name),
             KafkaAction::Status => Self::Status,
+        }
+    }
+}
+
+impl From<PostgresAction> for postgres::Action {
+    fn from(action: PostgresAction) -> Self {
+        match action {
+            PostgresAction::Up { port, name, keep } => Self::Up(postgres::UpOptions { name, port, keep }),
+            PostgresAction::Down { name } => Self::Down(name),
+            PostgresAction::Status => Self::Status,
         }
     }
 }

@@ -6,6 +6,7 @@ mod report;
 
 use crate::kafka::bootstrap_from_environment;
 use crate::kafka::{BOOTSTRAP_VARIABLE, BOOTSTRAP_VARIABLE_V1, Broker, BrokerOptions, TransactionVersion};
+use crate::postgres::{self, Server, ServerOptions};
 use crate::{browser, layers, process, programs, setup, tidy, workspace};
 use anyhow::{Context, Result, bail};
 use report::{Count, Report};
@@ -53,14 +54,21 @@ fn full(report: &mut Report) {
         brokers = start_brokers()?;
         Ok(Count::STEP)
     });
-    let variables: Vec<_> = brokers.iter().map(|(variable, broker)| (*variable, broker.bootstrap())).collect();
+    let mut database = None;
+    report.step("database", || {
+        database = start_database()?;
+        Ok(Count::STEP)
+    });
+    let url = database.as_ref().map(Server::url);
+    let variables = brokers.iter().map(|(variable, broker)| (*variable, broker.bootstrap()));
+    let variables: Vec<_> = variables.chain(url.as_deref().map(|url| (postgres::URL_VARIABLE, url))).collect();
     report.step("tests", || tests(&["test", "--workspace", "--no-fail-fast"], &variables));
     // The scenarios of the connector once more, on the older transaction version. `--workspace` keeps the features, and
     // so what is compiled already, as they were.
     let older = brokers.iter().find(|(variable, _)| *variable == BOOTSTRAP_VARIABLE_V1);
     let older: Vec<_> = older.map(|(_, broker)| (BOOTSTRAP_VARIABLE, broker.bootstrap())).into_iter().collect();
     report.step("tests, txn 1", || tests(&["test", "--workspace", "--test", REAL_BROKER], &older));
-    drop((variables, older));
+    drop((variables, older, database));
     drop(brokers); // the crash test starts its own
     report.step("browser-test", || browser::run().map(|cases| Count { passed: cases.passed, failed: cases.failed }));
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
@@ -90,6 +98,17 @@ fn start_brokers() -> Result<Vec<(&'static str, Broker)>> {
         brokers.push((variable, broker));
     }
     Ok(brokers)
+}
+
+/// A database server, unless the environment names one.
+fn start_database() -> Result<Option<Server>> {
+    if let Some(url) = postgres::url_from_environment() {
+        println!("{}={url} is set: the tests use that server", postgres::URL_VARIABLE);
+        return Ok(None);
+    }
+    let server = Server::start(ServerOptions::named("test"))?;
+    println!("{}={}", postgres::URL_VARIABLE, server.url());
+    Ok(Some(server))
 }
 
 fn cargo(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Count> {

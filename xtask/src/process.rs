@@ -11,6 +11,10 @@ pub enum Signal {
     Term,
     /// End at once, as a power cut would.
     Kill,
+    /// Ask to end, whoever is served: what Ctrl-C sends.
+    Interrupt,
+    /// Ask to end without tidying up.
+    Quit,
     /// Freeze, as a long pause of the machine would.
     Stop,
     /// Go on after [`Signal::Stop`].
@@ -22,6 +26,8 @@ impl Signal {
         match self {
             Self::Term => "TERM",
             Self::Kill => "KILL",
+            Self::Interrupt => "INT",
+            Self::Quit => "QUIT",
             Self::Stop => "STOP",
             Self::Continue => "CONT",
         }

@@ -1,10 +1,10 @@
-//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for
-//! Kafka; a browser, Node.js and Prometheus's own checker for the tests of the dashboard.
+//! `cargo xtask setup`: what cargo cannot bring. A C++ compiler and libclang for RocksDB, Java and Maven for Kafka,
+//! PostgreSQL; a browser, Node.js and Prometheus's own checker for the tests of the dashboard.
 //!
 //! As root on Debian or Ubuntu the missing ones are installed; elsewhere the exact commands are printed, with what
 //! cannot run until then.
 
-use crate::{browser, process, rocksdb};
+use crate::{browser, postgres, process, rocksdb};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,6 +20,8 @@ pub enum Need {
     Java,
     /// Maven, which fetches the jars of Kafka.
     Maven,
+    /// A PostgreSQL server.
+    Postgres,
     /// A real browser.
     Chromium,
     /// What drives it.
@@ -32,7 +34,7 @@ pub enum Need {
 
 impl Need {
     /// What the engine and its proofs need, in the order in which it is looked for.
-    pub const ENGINE: [Self; 4] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven];
+    pub const ENGINE: [Self; 5] = [Self::Compiler, Self::Libclang, Self::Java, Self::Maven, Self::Postgres];
     /// What the tests of the dashboard need.
     pub const PAGE: [Self; 4] = [Self::Chromium, Self::Node, Self::Npm, Self::Promtool];
 
@@ -46,6 +48,7 @@ impl Need {
             Self::Node => "Node.js, 20 or newer",
             Self::Npm => "npm",
             Self::Promtool => "promtool",
+            Self::Postgres => "PostgreSQL",
         }
     }
 
@@ -56,6 +59,9 @@ impl Need {
             Self::Chromium | Self::Node | Self::Npm => "the dashboard is not looked at in a browser: browser-test",
             Self::Promtool => "metrics and alert rules are not shown to Prometheus",
             Self::Java | Self::Maven => "no Kafka broker can be started: kafka, demo (it runs in process), crash-test",
+            Self::Postgres => {
+                "no database can be started: postgres, and the tests of mailer-postgres against a real one"
+            }
         }
     }
 
@@ -70,6 +76,7 @@ impl Need {
             Self::Node => &["nodejs"],
             Self::Npm => &["npm"],
             Self::Promtool => &["prometheus"],
+            Self::Postgres => &["postgresql"],
         }
     }
 
@@ -82,6 +89,7 @@ impl Need {
             Self::Chromium => "Fedora: dnf install chromium; elsewhere: set MAILER_CHROMIUM to a Chromium",
             Self::Node | Self::Npm => "Fedora: dnf install nodejs npm; macOS: brew install node",
             Self::Promtool => "macOS: brew install prometheus; elsewhere it comes with the release of Prometheus",
+            Self::Postgres => "Fedora: dnf install postgresql-server; macOS: brew install postgresql",
         }
     }
 
@@ -95,6 +103,7 @@ impl Need {
             Self::Node => node_major().is_some_and(|major| major >= 20),
             Self::Npm => answers("npm"),
             Self::Promtool => answers("promtool"),
+            Self::Postgres => postgres::are_there(),
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Init(InitOptions),
     /// Say everything that is wrong with a workflow.
     #[command(
-        after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong."
+        after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong. With --connect, what is outside is looked at as well: brokers, topics, rights, the limit of transactions. Nothing is changed there."
     )]
     Validate(ValidateOptions),
     /// Run the tests in a workflow: the whole pipeline under a seed, with its sources and sinks in memory.
@@ -73,6 +73,12 @@ pub(crate) enum Command {
         after_help = "The job was started with `mailer run --metrics :9464`, or by a program with a dashboard. In a pipe it prints one picture and ends."
     )]
     Top(TopOptions),
+    /// Look at the checkpoints of a job, and tidy them.
+    #[command(subcommand)]
+    Checkpoint(CheckpointCommand),
+    /// Look at the Kafka transactions of a workflow, and end those that were left open.
+    #[command(subcommand)]
+    Txn(TxnCommand),
     /// Print the JSON Schema of workflows, for editors.
     #[command(
         after_help = "In VS Code, with the YAML extension:\n  mailer schema > mailer.schema.json\n  # yaml-language-server: $schema=./mailer.schema.json   (first line of the workflow)"
@@ -103,6 +109,9 @@ pub(crate) struct ValidateOptions {
     /// One JSON object for each finding, on standard output.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also look at what is outside: whether it is reached, there, and allowed.
+    #[arg(long)]
+    pub(crate) connect: bool,
 }
 
 #[derive(Args, Debug)]
@@ -129,8 +138,14 @@ pub(crate) struct ExplainOptions {
     #[arg(long)]
     pub(crate) stdin: bool,
     /// A Mermaid flowchart instead of text.
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub(crate) mermaid: bool,
+    /// A graph for Graphviz instead of text: `mailer explain --dot orders.yaml | dot -Tsvg`.
+    #[arg(long, group = "form")]
+    pub(crate) dot: bool,
+    /// A JSON object instead of text.
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -191,4 +206,99 @@ pub(crate) struct CompletionsOptions {
 pub(crate) struct ManOptions {
     /// A folder, for a page of every command.
     pub(crate) folder: Option<PathBuf>,
+}
+
+/// What to do with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckpointCommand {
+    /// List the checkpoints, the oldest first. Also while the job runs.
+    Ls(CheckpointLs),
+    /// Show what is in a checkpoint: positions, state, output.
+    Show(CheckpointShow),
+    /// Read every file of every checkpoint and compare it with its checksum. Exit code 5 when something is damaged.
+    Verify(CheckpointVerify),
+    /// Delete what nothing needs. The job must not run.
+    #[command(
+        after_help = "Savepoints, and what is prepared and not yet published, stay. A running job does this by itself, as `checkpoint: {keep: …}` says."
+    )]
+    Prune(CheckpointPrune),
+    /// Publish what the newest checkpoint has decided, without running the job.
+    #[command(
+        after_help = "After a crash, exactly-once output may be decided and not yet visible. The next start of the job publishes it first; this does the same and reads nothing. The job must not run."
+    )]
+    Publish(CheckpointPublish),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckpointLs {
+    /// The workflow, or the folder of its checkpoints.
+    pub(crate) at: PathBuf,
+    /// One JSON object for each checkpoint.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckpointShow {
+    /// The workflow, or the folder of its checkpoints.
+    pub(crate) at: PathBuf,
+    /// Which one; the newest when not given.
+    pub(crate) id: Option<u64>,
+    /// A JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckpointVerify {
+    /// The workflow, or the folder of its checkpoints.
+    pub(crate) at: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckpointPrune {
+    /// The workflow, or the folder of its checkpoints.
+    pub(crate) at: PathBuf,
+    /// How many completed ones are kept.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckpointPublish {
+    /// The workflow.
+    pub(crate) file: PathBuf,
+    /// Go on although another process holds the checkpoints: it is stopped or cannot be reached.
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+/// What to do with transactions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TxnCommand {
+    /// Show the state of the transactional ids of a workflow, as Kafka sees it.
+    Status(TxnStatus),
+    /// End the transactions that the workflow's job has left open, so that readers need not wait for their timeout.
+    #[command(
+        after_help = "Claims the transactional id: a job that still runs under it is fenced and stops. Nothing that a checkpoint has decided is lost; the job publishes it at its next start."
+    )]
+    Abort(TxnAbort),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TxnStatus {
+    /// The workflow.
+    pub(crate) file: PathBuf,
+    /// One JSON object for each transactional id.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TxnAbort {
+    /// The workflow.
+    pub(crate) file: PathBuf,
+    /// Go on although a process holds the checkpoints of the job.
+    #[arg(long)]
+    pub(crate) force: bool,
 }

@@ -1,14 +1,18 @@
 //! What the commands do.
 
+mod checkpoint;
 mod init;
 mod print;
 mod run;
 mod test;
+mod txn;
 
+pub(crate) use checkpoint::checkpoint;
 pub(crate) use init::init;
 pub(crate) use print::{completions, man, schema};
 pub(crate) use run::run;
 pub(crate) use test::{simulate, test};
+pub(crate) use txn::txn;
 
 use crate::cli::{ExplainOptions, ValidateOptions};
 use crate::connectors::registry;
@@ -82,25 +86,35 @@ pub(crate) fn say(text: &str) -> Outcome {
 /// `mailer validate`
 pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
     let (mut reports, mut lines) = (Vec::new(), String::new());
+    let mut code = Code::Done;
     for file in &options.files {
         let text = read(file)?;
-        match find(file, &text, options.stdin) {
-            // What the planner objects to, the rules have overlooked: better late than at the start.
-            Ok(workflow) => drop(compile(&workflow)?.explain()?),
-            Err(findings) => {
-                findings.iter().for_each(|finding| lines.push_str(&json_line(file, finding)));
-                reports.push(report(file, &text, &findings));
+        let findings = match find(file, &text, options.stdin) {
+            Ok(workflow) => {
+                // What the planner objects to, the rules have overlooked: better late than at the start.
+                compile(&workflow)?.explain()?;
+                let findings = if options.connect { workflow.connect(&registry()) } else { Vec::new() };
+                // The file is right; something outside is not, and trying again may help.
+                if code == Code::Done && !findings.is_empty() {
+                    code = Code::Failed;
+                }
+                findings
             }
+            Err(findings) => {
+                code = Code::Invalid;
+                findings
+            }
+        };
+        if !findings.is_empty() {
+            findings.iter().for_each(|finding| lines.push_str(&json_line(file, finding)));
+            reports.push(report(file, &text, &findings));
         }
     }
     if options.json {
         say(&lines)?;
+        return Ok(code);
     }
-    match reports.is_empty() {
-        true => Ok(Code::Done),
-        false if options.json => Ok(Code::Invalid),
-        false => Err(Exit::new(Code::Invalid, reports.join("\n\n"))),
-    }
+    if reports.is_empty() { Ok(code) } else { Err(Exit::new(code, reports.join("\n\n"))) }
 }
 
 fn json_line(file: &Path, finding: &Finding) -> String {
@@ -115,6 +129,11 @@ fn json_line(file: &Path, finding: &Finding) -> String {
 /// `mailer explain`
 pub(crate) fn explain(options: &ExplainOptions) -> Outcome {
     let env = compile(&load(&options.file, options.stdin)?)?;
-    let plan = if options.mermaid { env.explain_mermaid() } else { env.explain() };
+    let plan = match options {
+        ExplainOptions { mermaid: true, .. } => env.explain_mermaid(),
+        ExplainOptions { dot: true, .. } => env.explain_dot(),
+        ExplainOptions { json: true, .. } => env.explain_json().map(|json| format!("{json}\n")),
+        _ => env.explain(),
+    };
     say(&plan?)
 }

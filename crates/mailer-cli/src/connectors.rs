@@ -1,9 +1,13 @@
 //! The sources and sinks that workflows can name: what of the engine's and the connectors' own crates is offered, and
 //! under which keys.
 
+mod csv;
 mod files;
+mod http;
 mod kafka;
 mod memory;
+mod outside;
+mod postgres;
 
 use mailer_workflow::{Fields, Registry, Value, write_json};
 
@@ -13,12 +17,16 @@ pub(crate) fn registry() -> Registry {
         .source(kafka::KafkaIn)
         .source(files::FileIn)
         .source(files::StdinIn)
+        .source(http::HttpIn)
         .source(memory::GeneratorIn)
         .sink(files::StdoutOut)
         .sink(files::FileOut)
         .sink(kafka::KafkaOut)
         .sink(kafka::TransactionalOut)
+        .sink(http::HttpOut)
+        .sink(postgres::PostgresOut)
         .sink(memory::BlackholeOut)
+        .http(crate::http::Http::default())
 }
 
 /// A text of a section; the check has made sure that a required one is there.

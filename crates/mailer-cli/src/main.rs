@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod connectors;
 mod exit;
+mod http;
 mod progress;
 mod top;
 
@@ -24,6 +25,8 @@ fn main() -> std::process::ExitCode {
         Command::Explain(options) => commands::explain(&options),
         Command::Run(options) => commands::run(&options),
         Command::Top(options) => top::top(&options),
+        Command::Checkpoint(command) => commands::checkpoint(&command),
+        Command::Txn(command) => commands::txn(&command),
         Command::Schema(options) => commands::schema(&options),
         Command::Completions(options) => commands::completions(&options),
         Command::Man(options) => commands::man(&options),

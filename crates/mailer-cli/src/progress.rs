@@ -2,6 +2,8 @@
 
 use mailer_core::{Clock, SystemClock};
 use mailer_runtime::JobStatus;
+use mailer_workflow::format_time;
+use std::fmt;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
@@ -72,10 +74,44 @@ fn counts(status: &JobStatus) -> String {
 }
 
 fn line(status: &JobStatus, rate: f64) -> String {
-    let lag: Vec<u64> = status.sources.iter().flat_map(|source| &source.splits).filter_map(|split| split.lag).collect();
-    let lag = if lag.is_empty() { String::new() } else { format!(", lag {}", lag.iter().sum::<u64>()) };
-    let checkpoint = status.last_completed.map_or_else(String::new, |id| format!(", checkpoint {id}"));
-    format!("{} ({rate:.0}/s){lag}{checkpoint}", counts(status))
+    let splits = status.sources.iter().flat_map(|source| &source.splits);
+    let lag: Vec<u64> = splits.filter_map(|split| split.lag).collect();
+    Line {
+        counts: counts(status),
+        rate,
+        lag: (!lag.is_empty()).then(|| lag.iter().sum()),
+        event_time: status.stages.iter().filter_map(|stage| stage.watermark).map(|time| time.0).min(),
+        checkpoint: status.last_completed.map(|id| id.0),
+    }
+    .to_string()
+}
+
+/// What the line says.
+struct Line {
+    counts: String,
+    rate: f64,
+    lag: Option<u64>,
+    /// How far event time has come, in milliseconds since 1970.
+    event_time: Option<i64>,
+    checkpoint: Option<u64>,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:.0}/s)", self.counts, self.rate)?;
+        if let Some(lag) = self.lag {
+            write!(f, ", lag {lag}")?;
+        }
+        match self.event_time {
+            Some(i64::MAX) => f.write_str(", input ended")?,
+            Some(time) if time > i64::MIN => write!(f, ", event time {}", format_time(time))?,
+            _ => {}
+        }
+        match self.checkpoint {
+            Some(id) => write!(f, ", checkpoint {id}"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +123,20 @@ mod tests {
         let mut progress = Progress::new(true);
         progress.note("stopping");
         assert_eq!((progress.shown, progress.width), (false, 0));
+    }
+
+    #[test]
+    fn the_line_says_what_is_known() {
+        let line = |lag, event_time, checkpoint| {
+            let counts = "12 read, 3 written".to_owned();
+            Line { counts, rate: 4.0, lag, event_time, checkpoint }.to_string()
+        };
+        assert_eq!(line(None, None, None), "12 read, 3 written (4/s)");
+        assert_eq!(
+            line(Some(7), Some(1_000), Some(2)),
+            "12 read, 3 written (4/s), lag 7, event time 1970-01-01T00:00:01Z, checkpoint 2"
+        );
+        assert_eq!(line(None, Some(i64::MAX), None), "12 read, 3 written (4/s), input ended");
+        assert_eq!(line(None, Some(i64::MIN), None), "12 read, 3 written (4/s)");
     }
 }

@@ -1,10 +1,11 @@
-//! Files and pipes for Mailer: records are lines.
+//! Files and pipes for Mailer: records are lines, or rows.
 //!
-//! - [`Lines`] reads files line by line, and goes on behind the last line that a checkpoint has seen.
+//! - [`Lines`] reads files line by line, [`Csv`] row by row; both go on behind the last record that a checkpoint has seen.
 //! - [`Stdin`] reads standard input, once: what was read is gone after a crash.
+//! - [`LineFolder`] writes a new file for every checkpoint, exactly once.
 //! - [`LineFile`] appends lines to a file; [`StdoutLines`] writes them to standard output. Both at least once.
 //!
-//! What a line is, is up to a function of yours: JSON, CSV, a log format.
+//! What a line is, is up to a function of yours: JSON, a log format.
 //!
 //! ```
 //! use mailer_files::Lines;
@@ -14,14 +15,20 @@
 //! });
 //! ```
 
+mod csv;
 mod decode;
+mod files;
 mod line_file;
+mod line_folder;
 mod lines;
 mod stdin;
 mod stdout;
 
+pub use csv::{Columns, Csv, CsvFormat, CsvReader, DecodeRow, OpenCsv, Row};
 pub use decode::DecodeLine;
+pub use files::{Files, FilesReader, Format, Next};
 pub use line_file::{LineFile, LineFileWriter};
-pub use lines::{Lines, LinesReader};
+pub use line_folder::{LineFolder, LineStager};
+pub use lines::{LineFormat, Lines, LinesReader};
 pub use stdin::{Stdin, StdinReader};
 pub use stdout::{StdoutLines, StdoutWriter};

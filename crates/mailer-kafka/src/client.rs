@@ -16,6 +16,7 @@ mod producer;
 #[cfg(test)]
 mod real;
 mod retry;
+mod seen;
 mod topics;
 mod transactions;
 mod writer;
@@ -23,6 +24,7 @@ mod writer;
 pub(crate) use deliver::{OnSent, after as sequence_after, failure as produce_failure};
 pub(crate) use failure::{Cause, Failure};
 pub(crate) use producer::Identity;
+pub(crate) use seen::TransactionSeen;
 pub(crate) use transactions::Transactions;
 pub(crate) use writer::WriterSettings;
 

@@ -5,6 +5,7 @@
 //! - [`KafkaSink`] writes at least once: idempotent, acknowledged by all replicas in sync before a checkpoint completes.
 //! - [`TransactionalKafkaSink`] writes exactly once: output is staged with the checkpoint and published in one short
 //!   transaction that also carries a marker record. After a crash the marker says what was published.
+//! - [`KafkaAdmin`] is for tools: a look at topics, rights and transactions.
 //! - [`Security`] says whom they trust and who they are: TLS, and SASL with a password or a token.
 //!
 //! What it is not: a general Kafka client. It creates no topic but its marker topic (`__mailer_marker.<job>`), knows no
@@ -32,6 +33,7 @@
 //! and knows no client library; tokio runs on two threads of its own (`runtime`), and the data path meets it only at bounded
 //! queues. Records are unpacked and decoded on the worker's thread, straight from the response they came in.
 
+mod admin;
 mod batch;
 mod client;
 mod connection;
@@ -52,6 +54,7 @@ mod spares;
 mod topics;
 mod transactional;
 
+pub use admin::{KafkaAdmin, KafkaTransaction, TopicSeen};
 pub use dead_letter::{
     AsDeadLetter, DEAD_LETTER_ERROR, DEAD_LETTER_OFFSET, DEAD_LETTER_PARTITION, DEAD_LETTER_TIMESTAMP,
     DEAD_LETTER_TOPIC, DeadLetter,

@@ -9,7 +9,7 @@ mod call;
 mod flight;
 mod in_flight;
 
-pub use call::{CallError, Retry};
+pub use call::{CallError, Permanent, Retry};
 pub use flight::Order;
 
 use crate::spawn::{BoxFuture, Spawner};
@@ -127,9 +127,13 @@ pub struct AsyncMap<In, Out, F> {
     persist: Persist<In>,
     cache: Option<CacheSettings<In, Out>>,
     failed: Option<SideTag<Unanswered<In>>>,
+    combine: Option<Combine<In, Out>>,
     open: Option<Open<In, Out>>,
     output: PhantomData<fn() -> Out>,
 }
+
+/// Puts a value and its answer together.
+type Combine<In, Out> = Arc<dyn Fn(&In, Out) -> Out + Send + Sync>;
 
 struct Open<In, Out> {
     flight: Flight<In, Result<Out, CallError>>,
@@ -166,7 +170,17 @@ impl<K: Key, V: Serialize + DeserializeOwned, Out, F> AsyncMap<Keyed<K, V>, Out,
 impl<In, Out, F> AsyncMap<In, Out, F> {
     fn with(name: &str, lookup: Lookup, function: F, persist: Persist<In>) -> Self {
         let label = Label::named("async_map", name);
-        Self { label, lookup, function, persist, cache: None, failed: None, open: None, output: PhantomData }
+        Self {
+            label,
+            lookup,
+            function,
+            persist,
+            cache: None,
+            failed: None,
+            combine: None,
+            open: None,
+            output: PhantomData,
+        }
     }
 
     /// Keeps answers by key for `ttl` of processing time, at most `entries` of them per worker, and does not ask again.
@@ -181,6 +195,29 @@ impl<In, Out, F> AsyncMap<In, Out, F> {
         Out: Clone,
     {
         Self { cache: Some(CacheSettings::new(entries, ttl, key)), ..self }
+    }
+
+    /// What leaves is `function(&value, answer)`: for answers that are kept ([`AsyncMap::cache`]) and good for many values.
+    ///
+    /// ```
+    /// use mailer_operators::{AsyncMap, Lookup, harness::Harness};
+    /// use std::time::Duration;
+    /// let length = |word: String| async move { Ok::<_, std::io::Error>(word.len().to_string()) };
+    /// let described = AsyncMap::new("described", Lookup::ordered(), length)
+    ///     .cache(100, Duration::from_secs(60), |word: &String| word.len())
+    ///     .combine(|word, length| format!("{word} has {length}"));
+    /// let mut harness = Harness::new(described).unwrap();
+    /// harness.record(0, "one".to_string()).unwrap();
+    /// harness.poll().unwrap();
+    /// harness.record(1, "two".to_string()).unwrap();
+    /// harness.poll().unwrap();
+    /// let out: Vec<_> = harness.take_output().into_iter().map(|record| record.value).collect();
+    /// assert_eq!(out, ["one has 3", "two has 3"]);
+    /// assert_eq!(harness.counted("described", "cache hits"), 1);
+    /// ```
+    #[must_use]
+    pub fn combine(self, function: impl Fn(&In, Out) -> Out + Send + Sync + 'static) -> Self {
+        Self { combine: Some(Arc::new(function)), ..self }
     }
 
     /// Elements without an answer go to a side output, instead of failing the job.
@@ -198,6 +235,7 @@ impl<In, Out, F: Clone> Clone for AsyncMap<In, Out, F> {
             function: self.function.clone(),
             cache: self.cache.clone(),
             failed: self.failed.clone(),
+            combine: self.combine.clone(),
             open: None,
             ..*self
         }
@@ -256,7 +294,7 @@ where
     }
 
     fn let_go(&mut self, out: &mut impl Collector<Out>) -> Result<bool> {
-        let Self { label, failed, open: Some(open), .. } = self else { return Ok(false) };
+        let Self { label, failed, combine, open: Some(open), .. } = self else { return Ok(false) };
         let mut any = false;
         while let Some(leaving) = open.flight.leave() {
             any = true;
@@ -266,7 +304,11 @@ where
                     if let Some(cache) = &mut open.cache {
                         cache.put(&value, &answer, out.now())?;
                     }
-                    out.collect(Record { timestamp, value: answer })?;
+                    let value = match combine {
+                        Some(combine) => label.run(|| combine(&value, answer)),
+                        None => answer,
+                    };
+                    out.collect(Record { timestamp, value })?;
                 }
                 (Err(error), Some(tag)) => {
                     open.failures.add(1);

@@ -36,7 +36,7 @@ mod window;
 
 pub use aggregate::Aggregate;
 pub use as_of_join::AsOfJoin;
-pub use async_map::{AsyncMap, CallError, Lookup, Order, Retry, Unanswered};
+pub use async_map::{AsyncMap, CallError, Lookup, Order, Permanent, Retry, Unanswered};
 pub use broadcast::{Broadcast, BroadcastContext, BroadcastFunction, BroadcastProcess};
 pub use chain::{Chain, ChainContext, Identity, Then};
 pub use connected::{Connected, ConnectedFunction, connected};

@@ -21,9 +21,11 @@
 //! ```
 
 mod check;
+mod dot;
 mod explain;
 mod graph;
 mod guarantee;
+mod json;
 mod logical;
 mod mermaid;
 mod names;

@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::shared::{JobShared, Mutations};
 use crate::task::Place;
 use mailer_checkpoint::{CheckpointRoot, CheckpointStorage};
-use mailer_core::{BlobRef, CheckpointId, ErrorKind, OwnerEpoch, Result, Timestamp};
+use mailer_core::{BlobRef, CheckpointId, Error, ErrorKind, OwnerEpoch, Result, Timestamp};
 use mailer_planner::{NodeKind, PhysicalPlan};
 use mailer_state::{OpenBackend, OpenContext, StateBackend, StateSnapshot};
 use std::collections::BTreeMap;
@@ -156,27 +156,42 @@ impl Plan {
         Ok(Standing { tasks, executor, root })
     }
 
+    /// Recovers, which publishes what was decided, and lets go.
+    pub(crate) fn publish(
+        &self,
+        driver: &dyn Driver,
+        control: &Arc<JobControl>,
+    ) -> Result<Option<(CheckpointId, bool)>> {
+        let (shared, _inbox) = self.attach(driver, control);
+        let recovered = self.recovered(&shared, Start::First);
+        shared.halt();
+        let recovered = recovered?
+            .ok_or_else(|| Error::invalid_plan("the job takes no checkpoints: there is nothing to publish"))?;
+        Ok(recovered.manifest.map(|manifest| (CheckpointId(manifest.id), recovered.rolled_forward)))
+    }
+
     fn recover(&self, shared: &JobShared, start: Start) -> Result<Origin> {
-        let settings = &self.settings;
-        let recovered = match &settings.storage {
-            None => None,
-            Some(storage) => Some(recover(
-                Request {
-                    job: &settings.job,
-                    storage: storage.as_ref(),
-                    take_over: settings.take_over && start == Start::First,
-                    start_fresh: settings.start_fresh,
-                    allow_dropped: &settings.allow_dropped,
-                    keep_completed: settings.keep_completed,
-                    targets: targets(&self.graph, &settings.job),
-                },
-                shared,
-            )?),
-        };
+        let recovered = self.recovered(shared, start)?;
         let manifest = recovered.as_ref().and_then(|r| r.manifest.as_ref());
-        let matched = match_plan(manifest, &self.shape(), &settings.allow_dropped)?;
+        let matched = match_plan(manifest, &self.shape(), &self.settings.allow_dropped)?;
         let state = self.open_state(recovered.as_ref())?;
         Ok(Origin { recovered, matched, state })
+    }
+
+    /// Takes the root and rolls forward. Nothing without checkpoints.
+    fn recovered(&self, shared: &JobShared, start: Start) -> Result<Option<Recovered>> {
+        let settings = &self.settings;
+        let Some(storage) = &settings.storage else { return Ok(None) };
+        let request = Request {
+            job: &settings.job,
+            storage: storage.as_ref(),
+            take_over: settings.take_over && start == Start::First,
+            start_fresh: settings.start_fresh,
+            allow_dropped: &settings.allow_dropped,
+            keep_completed: settings.keep_completed,
+            targets: targets(&self.graph, &settings.job),
+        };
+        recover(request, shared).map(Some)
     }
 
     fn open_state(&self, recovered: Option<&Recovered>) -> Result<Arc<dyn OpenBackend>> {

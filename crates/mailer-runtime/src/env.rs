@@ -1,6 +1,7 @@
 //! The environment: where a pipeline begins, and what it runs with.
 
 use crate::attempt::{Plan, Settings};
+use crate::driver::ThreadDriver;
 use crate::graph::{Graph, SourcePart};
 use crate::job::control::{Audience, JobControl};
 use crate::job::{Job, JobEvent, JobWatch, RestartPolicy};
@@ -8,7 +9,7 @@ use crate::plan_view::JobPlan;
 use crate::shared::Mutations;
 use crate::stream::{SharedGraph, Stream};
 use mailer_checkpoint::CheckpointStorage;
-use mailer_core::{DEFAULT_KEY_GROUPS, Result, Source, SourceFactory};
+use mailer_core::{CheckpointId, DEFAULT_KEY_GROUPS, Result, Source, SourceFactory};
 use mailer_planner::{Defaults, Node as PlanNode, NodeKind, PhysicalPlan, Problem};
 use mailer_state::StateBackend;
 use mailer_state_memory::MemoryBackend;
@@ -219,6 +220,16 @@ impl Env {
         self.check().map(|plan| plan.mermaid(&self.graph.borrow().plan))
     }
 
+    /// The physical plan for Graphviz.
+    pub fn explain_dot(&self) -> Result<String> {
+        self.check().map(|plan| plan.dot(&self.graph.borrow().plan))
+    }
+
+    /// The physical plan as a JSON object.
+    pub fn explain_json(&self) -> Result<String> {
+        self.check().map(|plan| format!("{:#}", plan.json(&self.graph.borrow().plan)))
+    }
+
     fn check(&self) -> Result<PhysicalPlan> {
         let settings = &self.settings;
         let mut graph = self.graph.borrow_mut();
@@ -246,6 +257,15 @@ impl Env {
     /// Starts the job and waits for its end. `Ok` only when everything is published.
     pub fn execute(self) -> Result<()> {
         self.start()?.wait()
+    }
+
+    /// Publishes what the newest checkpoint has decided and a crash has left undone, as every start does first, and goes no
+    /// further: no source is read. `None`: there is no checkpoint. Otherwise its id, and whether anything was left to do.
+    pub fn publish(self) -> Result<Option<(CheckpointId, bool)>> {
+        let (plan, listener) = self.into_plan()?;
+        let control = JobControl::new(&plan.settings.job, listener);
+        let driver = ThreadDriver::new(plan.threads(), plan.settings.tokio.clone())?;
+        plan.publish(&driver, &control)
     }
 
     pub(crate) fn into_plan(self) -> Result<(Plan, Audience)> {

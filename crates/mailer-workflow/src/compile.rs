@@ -3,23 +3,30 @@
 //! Steps without state are fused into one operator as far as they follow each other; it describes itself as the operators
 //! it consists of. A keyBy, and what works by key, are the engine's own.
 
+mod call;
 mod condition;
 mod fold;
 mod head;
+mod joins;
+mod process;
 mod reads;
+mod route;
 mod segment;
+mod sides;
 mod stateless;
 
 use crate::Value;
-use crate::connector::Registry;
+use crate::connector::{Registry, SinkConnector};
 use crate::decoder::Decoder;
-use crate::model::{Checkpoint, Graph, Join, Model, Operation, Origin, SourceModel, StepModel};
+use crate::model::{Checkpoint, Graph, Join, Model, Operation, Origin, Settings, SinkModel, SourceModel};
 use crate::workflow::Workflow;
 use head::Head;
 use mailer_runtime::{Env, Error, FileStorage, Result, Stream, Watermarks};
+use process::ByExpression;
 use segment::{Pending, Segment};
+use sides::{Policy, Sides, TakeLetters};
 use stateless::{Action, Stateless};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 impl Workflow {
@@ -46,25 +53,42 @@ impl Workflow {
 
     /// Writes the pipeline into `env`. Nothing runs yet.
     pub fn compile(&self, env: &Env, registry: &Registry) -> Result<()> {
-        let mut compiler = Compiler { model: &self.model, graph: &self.graph, done: HashMap::new() };
+        self.compile_with(env, registry, false).map(drop)
+    }
+
+    /// The same; with `probing`, late records of every step come out as well, for somebody to look at.
+    pub(crate) fn compile_with(&self, env: &Env, registry: &Registry, probing: bool) -> Result<Vec<Stream<Value>>> {
+        let mut compiler = Compiler {
+            model: &self.model,
+            graph: &self.graph,
+            registry,
+            done: HashMap::new(),
+            sides: Sides::default(),
+            probes: probing.then(Vec::new),
+        };
         for (place, source) in self.model.sources.iter().enumerate() {
             let stream = self.source(env, registry, place, source)?;
+            let policy = Policy::of(&source.on_error);
+            let stream = match (TakeLetters::new(&source.id.value, &policy), policy.sink()) {
+                (Some(take), Some(sink)) => compiler.sides.take_out(stream.apply(take), &[sink].into()),
+                _ => stream,
+            };
             compiler.keep(Origin::Source(place), Segment::plain(stream));
         }
-        for place in &self.graph.order {
-            compiler.step(*place)?;
-        }
-        for (place, sink) in self.model.sinks.iter().enumerate() {
-            let stream = compiler.inputs(&self.graph.sinks[place])?.finish();
-            let kind = sink.kind.as_ref().map(|kind| kind.value.as_str()).unwrap_or_default();
-            let (Some(connector), Some(settings)) = (registry.sink_of(kind), &sink.settings) else {
-                return Err(Error::invalid_plan(format!(
-                    "no sink of type `{kind}` is registered: add it to the registry"
-                )));
-            };
+        compiler.steps()?;
+        for (place, sink) in self.model.sinks.iter().enumerate().filter(|(_, sink)| !sink.dead_letters) {
+            let stream = compiler.inputs(&self.graph.sinks[place])?.finish(&compiler.sides);
+            let (connector, settings) = sink_of(registry, sink)?;
             connector.build(stream, &sink.id.value, settings.fields())?;
         }
-        Ok(())
+        // All that can have letters is built by now.
+        for sink in self.model.sinks.iter().filter(|sink| sink.dead_letters) {
+            let (connector, settings) = sink_of(registry, sink)?;
+            if let Some(letters) = compiler.sides.letters(&sink.id.value) {
+                connector.build_dead_letters(letters, &sink.id.value, settings.fields())?;
+            }
+        }
+        Ok(compiler.probes.unwrap_or_default())
     }
 
     fn source(&self, env: &Env, registry: &Registry, place: usize, source: &SourceModel) -> Result<Stream<Value>> {
@@ -78,9 +102,25 @@ impl Workflow {
         if let Some(time) = &source.timestamp {
             reads.add(&time.field);
         }
-        let decoder = Decoder::new(reads, source.timestamp.clone(), source.on_error);
+        let notes = self.has_letters_behind(Origin::Source(place));
+        let on_error = source.on_error.clone();
+        let decoder = Decoder::new(&source.id.value, reads, source.timestamp.clone(), on_error, notes);
         let stream = connector.build(env, &source.id.value, settings.fields(), decoder)?;
         Ok(event_time(stream, source))
+    }
+
+    /// Whether a step behind `origin` has dead letters, which say where their records came from.
+    fn has_letters_behind(&self, origin: Origin) -> bool {
+        let steps = self.model.steps.iter().zip(&self.graph.steps).filter(|(step, _)| step.on_error.sink().is_some());
+        steps.into_iter().any(|(_, inputs)| self.graph.upstream(inputs).contains(&origin))
+    }
+}
+
+fn sink_of<'a>(registry: &'a Registry, sink: &'a SinkModel) -> Result<(&'a dyn SinkConnector, &'a Settings)> {
+    let kind = sink.kind.as_ref().map(|kind| kind.value.as_str()).unwrap_or_default();
+    match (registry.sink_of(kind), &sink.settings) {
+        (Some(connector), Some(settings)) => Ok((connector, settings)),
+        _ => Err(Error::invalid_plan(format!("no sink of type `{kind}` is registered: add it to the registry"))),
     }
 }
 
@@ -126,7 +166,11 @@ fn event_time(stream: Stream<Value>, source: &SourceModel) -> Stream<Value> {
 struct Compiler<'a> {
     model: &'a Model,
     graph: &'a Graph,
+    registry: &'a Registry,
     done: HashMap<Origin, Output>,
+    sides: Sides,
+    /// Late records, for tests that look at them.
+    probes: Option<Vec<Stream<Value>>>,
 }
 
 /// An output that waits for its readers.
@@ -142,7 +186,7 @@ impl Compiler<'_> {
     fn keep(&mut self, origin: Origin, segment: Segment) {
         let (steps, sinks) = self.graph.readers(origin);
         let output = if steps.len() + sinks.len() > 1 {
-            Output::Several(Box::new(segment.share()))
+            Output::Several(Box::new(segment.share(&self.sides)))
         } else {
             Output::One(Box::new(segment))
         };
@@ -170,16 +214,38 @@ impl Compiler<'_> {
         if rest.is_empty() {
             return Ok(first);
         }
-        let united = rest.into_iter().fold(first.finish(), |stream, next| stream.union(next.finish()));
+        let sides = &self.sides;
+        let united = rest.into_iter().fold(first.finish(sides), |stream, next| stream.union(next.finish(sides)));
         Ok(Segment::plain(united))
     }
 
     fn join(&mut self, place: usize, join: Join) -> Result<Segment> {
         let name = self.model.steps[place].id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
         match self.graph.steps[place].as_slice() {
-            [left, right] => self.input(*left)?.join(self.input(*right)?, &name, join),
+            [left, right] => self.input(*left)?.join(self.input(*right)?, &name, join, &self.sides),
             inputs => Err(Error::internal(format!("join \"{name}\" has {} inputs", inputs.len()))),
         }
+    }
+
+    /// All steps, each behind its inputs. Late records of a window come out of the reduce behind it, so who reads them may
+    /// have to wait for a step that is later in the order.
+    fn steps(&mut self) -> Result<()> {
+        let mut open: VecDeque<usize> = self.graph.order.iter().copied().collect();
+        let mut postponed = 0;
+        while let Some(place) = open.pop_front() {
+            let missing = |origin: &Origin| matches!(origin, Origin::Late(_)) && !self.done.contains_key(origin);
+            if self.graph.steps[place].iter().any(missing) {
+                open.push_back(place);
+                postponed += 1;
+                if postponed > open.len() {
+                    return Err(Error::internal("late records come out of no step of the workflow"));
+                }
+                continue;
+            }
+            postponed = 0;
+            self.step(place)?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, place: usize) -> Result<()> {
@@ -194,29 +260,59 @@ impl Compiler<'_> {
         let Some(operation) = &step.operation else {
             return Err(Error::internal(format!("{} was not understood when the workflow was loaded", step.title())));
         };
+        let sides = self.sides.clone();
         let output = match operation {
             Operation::KeyBy { key, partitions } => input.key_by(step, key.clone(), *partitions),
             Operation::Window(window) => input.window(window.clone()),
-            Operation::Reduce(aggregations) => input.reduce(step, &name, aggregations.clone())?,
-            Operation::Dedupe(dedupe) => input.head(Head::Dedupe { name, dedupe: dedupe.clone() })?,
-            Operation::Union => Segment::plain(input.finish()),
+            Operation::Reduce(aggregations) => {
+                let window = input.pending_window().is_some();
+                let segment = input.reduce(step, &name, aggregations.clone(), &sides)?;
+                let of = self.graph.steps[place].iter().find_map(|origin| origin.step()).filter(|_| window);
+                self.with_late(segment, &name, of)
+            }
+            Operation::Dedupe(dedupe) => {
+                let segment = input.head(Head::Dedupe { name: name.clone(), dedupe: dedupe.clone() }, &sides)?;
+                self.with_late(segment, &name, Some(place))
+            }
+            Operation::Process(spec) => {
+                let function = ByExpression::new(step, &name, spec.clone());
+                input.head(Head::Process { name, function }, &sides)?
+            }
+            Operation::Call(spec) => {
+                let client = self.registry.http.as_ref();
+                Segment::plain(call::call(input.finish(&sides), step, &name, spec, client, &sides)?)
+            }
+            Operation::Union => Segment::plain(input.finish(&sides)),
             Operation::Route(ways) => {
-                let (rest, sides) = input.route(&name, step, ways);
-                for (number, side) in sides.into_iter().enumerate() {
+                let (rest, side_ways) = input.route(&name, step, ways, &sides);
+                for (number, side) in side_ways.into_iter().enumerate() {
                     self.keep(Origin::Way(place, number), Segment::plain(side));
                 }
                 Segment::plain(rest)
             }
             other => match Action::of(other) {
-                Some(action) => input.step(stateless(step, action)),
+                Some(action) => input.step(Stateless::new(step, action)),
                 None => return Err(Error::internal(format!("{} has no compilation", step.title()))),
             },
         };
         self.keep(Origin::Step(place), output);
         Ok(())
     }
-}
 
-fn stateless(step: &StepModel, action: Action) -> Stateless {
-    Stateless::new(step.id.as_ref().map(|id| id.value.as_str()), step.on_error, action)
+    /// Takes late records out of the operator called `name`, where somebody reads them: those that step `of` names.
+    fn with_late(&mut self, segment: Segment, name: &str, of: Option<usize>) -> Segment {
+        let Some(of) = of else { return segment };
+        let named = self.model.steps[of].operation.as_ref().and_then(Operation::late).is_some();
+        let first = named && !self.done.contains_key(&Origin::Late(of));
+        if !first && self.probes.is_none() {
+            return segment;
+        }
+        let (main, late) = segment.finish_with_late(name, &self.sides);
+        let late = late.branch();
+        self.probes.iter_mut().for_each(|probes| probes.push(late.clone()));
+        if first {
+            self.keep(Origin::Late(of), Segment::plain(late));
+        }
+        Segment::plain(main)
+    }
 }

@@ -4,9 +4,10 @@ use crate::decoder::Decoder;
 use crate::fields::Fields;
 use crate::schema::{Schema, Section};
 use crate::sections::{ROOT, SINK, SOURCE, STEP, STEPS};
-use crate::{Findings, Value};
+use crate::{DeadLetter, Findings, HttpClient, Value};
 use mailer_runtime::{Env, Result, Stream};
 use std::fmt;
+use std::sync::Arc;
 
 /// A source that workflows can name by its type.
 ///
@@ -17,6 +18,9 @@ pub trait SourceConnector: Send + Sync {
 
     /// What the schema cannot say: settings that do not go together.
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+
+    /// Looks at what it would read: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
+    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
     /// Whether it reads on from a position after a crash.
     fn is_replayable(&self) -> bool {
@@ -35,8 +39,11 @@ pub trait SinkConnector: Send + Sync {
     /// What the schema cannot say: settings that do not go together.
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
-    /// Whether output is staged and published with the checkpoint.
-    fn is_exactly_once(&self) -> bool {
+    /// Looks at what it would write to: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
+    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+
+    /// Whether output is staged and published with the checkpoint, with these settings.
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
         false
     }
 
@@ -47,6 +54,13 @@ pub trait SinkConnector: Send + Sync {
 
     /// Ends the stream. Staged output is kept under `id`.
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()>;
+
+    /// Ends a stream of dead letters, when the workflow sends them here. As records ([`DeadLetter::to_value`]), unless the
+    /// target has better: Kafka keeps bytes as they came, and the rest in headers.
+    fn build_dead_letters(&self, stream: Stream<DeadLetter>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let records = stream.map(|letter: DeadLetter| letter.to_value()).named("as_record");
+        self.build(records.branch(), id, settings)
+    }
 }
 
 /// What a sink writes to.
@@ -72,6 +86,7 @@ pub struct Identity {
 pub struct Registry {
     pub(crate) sources: Vec<Box<dyn SourceConnector>>,
     pub(crate) sinks: Vec<Box<dyn SinkConnector>>,
+    pub(crate) http: Option<Arc<dyn HttpClient>>,
 }
 
 impl Registry {
@@ -91,6 +106,13 @@ impl Registry {
     #[must_use]
     pub fn sink(mut self, connector: impl SinkConnector + 'static) -> Self {
         self.sinks.push(Box::new(connector));
+        self
+    }
+
+    /// Whom `asyncMap` steps ask. Without one a workflow that has such a step can be checked and tested, and not run.
+    #[must_use]
+    pub fn http(mut self, client: impl HttpClient) -> Self {
+        self.http = Some(Arc::new(client));
         self
     }
 

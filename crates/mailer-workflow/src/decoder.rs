@@ -1,7 +1,8 @@
 //! From bytes to records, as the workflow needs them.
 
+use crate::dead_letter::{DeadLetter, Note, Provenance, Remains};
 use crate::model::{OnError, TimeField, TimeFormat};
-use crate::value::{JsonDecoder, Projection};
+use crate::value::{JsonDecoder, Projection, Text};
 use crate::{Value, times};
 use mailer_runtime::{Error, Result};
 use std::sync::Arc;
@@ -9,34 +10,63 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Makes records of bytes or of values: only what the steps read is looked at, and the event time is checked. Clone it for
 /// every worker; clones count what they skip together.
+///
+/// What becomes of a record that cannot be read, the workflow says (`onError`): an error, nothing (`Ok(None)`), or a record
+/// that stands for a dead letter and has to be handed on like any other.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     json: JsonDecoder,
     time: Option<TimeField>,
+    source: Text,
     on_error: OnError,
+    /// Whether steps behind the source have dead letters, and so must know where their records came from.
+    notes: bool,
     skipped: Arc<AtomicU64>,
 }
 
 impl Decoder {
-    pub(crate) fn new(projection: Projection, time: Option<TimeField>, on_error: OnError) -> Self {
-        Self { json: JsonDecoder::new(projection), time, on_error, skipped: Arc::default() }
+    pub(crate) fn new(
+        source: &str,
+        projection: Projection,
+        time: Option<TimeField>,
+        on_error: OnError,
+        notes: bool,
+    ) -> Self {
+        let (json, skipped) = (JsonDecoder::new(projection), Arc::default());
+        Self { json, time, source: source.into(), on_error, notes, skipped }
     }
 
-    /// A record out of JSON. `None`: it cannot be read, and the workflow says to skip such records.
+    /// A record out of JSON, of which nothing is known but its bytes.
     pub fn json(&mut self, json: &[u8]) -> Result<Option<Value>> {
+        self.json_from(json, Provenance::default)
+    }
+
+    /// A record out of JSON. `from` is asked where it came from when somebody wants to know.
+    pub fn json_from(&mut self, json: &[u8], from: impl FnOnce() -> Provenance) -> Result<Option<Value>> {
         let decoded = self.json.decode(json).map_err(|error| format!("a record is not JSON: {error}"));
-        self.finish(decoded)
+        self.finish(decoded, from, || Remains::Raw(Some(json.to_vec())))
     }
 
     /// A record that is a value already.
     pub fn value(&mut self, value: Value) -> Result<Option<Value>> {
-        self.finish(Ok(value))
+        let was = self.on_error.sink().map(|_| value.clone());
+        self.finish(Ok(value), Provenance::default, || Remains::Record(was.unwrap_or_default()))
+    }
+
+    /// What becomes of bytes that the source itself cannot make a record of; `None` where there are none.
+    pub fn refuse(&mut self, error: String, from: Provenance, bytes: Option<&[u8]>) -> Result<Option<Value>> {
+        self.finish(Err(error), || from, || Remains::Raw(bytes.map(<[u8]>::to_vec)))
     }
 
     /// Whether records that cannot be read are skipped: for connectors that do that themselves, with
     /// [`Decoder::failing`].
     pub fn skips(&self) -> bool {
         self.on_error == OnError::Skip
+    }
+
+    /// Whether records that cannot be read become dead letters: then the decoder has to see all of them.
+    pub fn has_dead_letters(&self) -> bool {
+        self.on_error.sink().is_some()
     }
 
     /// The same decoder, with an error for every record that cannot be read.
@@ -50,19 +80,35 @@ impl Decoder {
         self.skipped.load(Relaxed)
     }
 
-    fn finish(&mut self, decoded: Result<Value, String>) -> Result<Option<Value>> {
+    fn finish(
+        &mut self,
+        decoded: Result<Value, String>,
+        from: impl FnOnce() -> Provenance,
+        remains: impl FnOnce() -> Remains,
+    ) -> Result<Option<Value>> {
         let checked = decoded.and_then(|value| match &self.time {
             Some(time) => time.of(&value).map(|_| value),
             None => Ok(value),
         });
-        match (checked, self.on_error) {
-            (Ok(value), _) => Ok(Some(value)),
+        match (checked, &self.on_error) {
+            (Ok(mut value), _) => {
+                if self.notes {
+                    value.take_note(Arc::new(Note::From(from())));
+                }
+                Ok(Some(value))
+            }
             (Err(error), OnError::Fail) => {
                 Err(Error::user_function(format!("{error}; `onError: skip` at the source would drop such records")))
             }
             (Err(_), OnError::Skip) => {
                 self.skipped.fetch_add(1, Relaxed);
                 Ok(None)
+            }
+            (Err(error), OnError::DeadLetter(_)) => {
+                let letter = DeadLetter { step: self.source.clone(), error, from: from(), remains: remains() };
+                let mut stand_in = Value::Object(Arc::default());
+                stand_in.take_note(Arc::new(Note::Letter(letter)));
+                Ok(Some(stand_in))
             }
         }
     }
@@ -111,10 +157,10 @@ mod tests {
 
     #[test]
     fn bad_records_fail_or_are_skipped_and_counted() {
-        let mut decoder = Decoder::new(Projection::everything(), None, OnError::Fail);
+        let mut decoder = Decoder::new("in", Projection::everything(), None, OnError::Fail, false);
         let error = decoder.json(b"{").unwrap_err().to_string();
         assert!(error.contains("not JSON") && error.contains("onError: skip"), "{error}");
-        let mut decoder = Decoder::new(Projection::everything(), None, OnError::Skip);
+        let mut decoder = Decoder::new("in", Projection::everything(), None, OnError::Skip, false);
         assert_eq!((decoder.json(b"{").unwrap(), decoder.clone().skipped()), (None, 1));
     }
 }

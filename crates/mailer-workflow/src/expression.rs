@@ -1,6 +1,7 @@
 //! Expressions: CEL, compiled when a workflow is loaded.
 //!
-//! An expression sees `record` and `timestamp` (milliseconds since 1970). A name or a function that there is not is refused
+//! An expression sees `record` and `timestamp` (milliseconds since 1970); those of a `process` step also see the `key`, and
+//! the `state` under it. A name or a function that there is not is refused
 //! at load, at its place in the file; so is bad syntax. What depends on the record, like a field that is not there, is an
 //! error of the record.
 
@@ -19,6 +20,9 @@ use std::sync::{Arc, OnceLock};
 /// The variables of an expression.
 pub(crate) const RECORD: &str = "record";
 pub(crate) const TIMESTAMP: &str = "timestamp";
+/// What only some expressions see.
+pub(crate) const STATE: &str = "state";
+pub(crate) const KEY: &str = "key";
 
 /// A compiled expression. Clones share it.
 #[derive(Clone, Debug)]
@@ -42,8 +46,12 @@ fn environment() -> &'static Arc<Env> {
 }
 
 impl Expression {
-    /// Compiles the scalar `node`; what is wrong with it is found at its place.
-    pub(crate) fn compile(node: &Node, findings: &mut Findings) -> Option<Spanned<Expression>> {
+    /// Compiles the scalar `node`, which also sees `variables`; what is wrong with it is found at its place.
+    pub(crate) fn compile(
+        node: &Node,
+        variables: &[&'static str],
+        findings: &mut Findings,
+    ) -> Option<Spanned<Expression>> {
         let scalar = node.scalar()?;
         let place = Place { span: node.span, inside: scalar.inside };
         let program = match environment().compile(&scalar.text) {
@@ -58,7 +66,7 @@ impl Expression {
                 return None;
             }
         };
-        let names::Looked { reads, uses_timestamp, problems } = names::look_at(&program);
+        let names::Looked { reads, uses_timestamp, problems } = names::look_at(&program, variables);
         let sound = problems.is_empty();
         for problem in problems {
             findings.add(problem.code, place.at(problem.offset, problem.length), problem.message, problem.help);
@@ -79,7 +87,20 @@ impl Expression {
 
     /// What it says of a record.
     pub fn evaluate(&self, record: &Value, timestamp: i64) -> Result<Value, String> {
+        self.evaluate_with(record, timestamp, &[])
+    }
+
+    /// What it says of a record, and of the variables it was compiled with.
+    pub(crate) fn evaluate_with(
+        &self,
+        record: &Value,
+        timestamp: i64,
+        variables: &[(&'static str, &Value)],
+    ) -> Result<Value, String> {
         let mut context = Context::with_env(environment().clone());
+        for (name, value) in variables {
+            context.add_variable_from_value(*name, to_cel(value, &Projection::everything()));
+        }
         context.add_variable_from_value(RECORD, to_cel(record, &self.reads));
         context.add_variable_from_value(TIMESTAMP, timestamp);
         let failed = |error: &dyn std::fmt::Display| format!("`{}`: {error}", self.text);
@@ -89,7 +110,16 @@ impl Expression {
 
     /// Whether it holds for a record; anything but a truth value is an error.
     pub fn holds(&self, record: &Value, timestamp: i64) -> Result<bool, String> {
-        match self.evaluate(record, timestamp)? {
+        self.holds_with(record, timestamp, &[])
+    }
+
+    pub(crate) fn holds_with(
+        &self,
+        record: &Value,
+        timestamp: i64,
+        variables: &[(&'static str, &Value)],
+    ) -> Result<bool, String> {
+        match self.evaluate_with(record, timestamp, variables)? {
             Value::Bool(b) => Ok(b),
             other => Err(format!("`{}` is {}, not true or false", self.text, other.kind())),
         }
@@ -118,7 +148,7 @@ mod tests {
         let mut findings = Findings::default();
         let file = format!("expr: {text}\n");
         let node = yaml::parse(&file, &|_| None, &mut findings).unwrap();
-        let expression = Expression::compile(node.get("expr").unwrap(), &mut findings);
+        let expression = Expression::compile(node.get("expr").unwrap(), &[], &mut findings);
         let found = findings.into_sorted().into_iter().map(|f| (f.code, f.span.column, f.help)).collect();
         (expression.map(|e| e.value), found)
     }

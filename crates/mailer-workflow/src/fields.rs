@@ -154,6 +154,12 @@ impl<'a> Fields<'a> {
         entries.iter().map(|(key, node)| (Spanned::new(key.name.clone(), key.span), fields(node, key.span))).collect()
     }
 
+    /// Texts under names of the author's.
+    pub(crate) fn map_of_texts(&self, key: &str) -> Vec<(String, String)> {
+        let entries = self.node(key).and_then(Node::entries).unwrap_or_default();
+        entries.iter().filter_map(|(name, node)| Some((name.name.clone(), text(node)?))).collect()
+    }
+
     /// A list of sections.
     pub(crate) fn sections(&self, key: &str) -> Vec<Fields<'a>> {
         let Some((section, _)) = self.section.sections().find(|(_, known)| known.name == key) else {

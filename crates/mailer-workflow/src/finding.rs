@@ -110,6 +110,7 @@ codes! {
     SharedTarget = "shared-target": "Two sinks that would disturb each other.",
     CheckpointPath = "checkpoint-path": "A folder for checkpoints or state that cannot serve.",
     Unexpected = "unexpected-output": "A test in the file does not come out as it says; only `mailer test` finds it.",
+    Outside = "outside": "What a source or sink needs outside is not as it must be; only `mailer validate --connect` looks.",
     BadValue = "bad-value": "A value that a source or sink refuses.",
 }
 

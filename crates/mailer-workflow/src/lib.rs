@@ -63,16 +63,19 @@
 
 mod compile;
 mod connector;
+mod dead_letter;
 mod decoder;
 mod expression;
 mod fields;
 mod finding;
+mod http;
 mod model;
 mod path;
 mod report;
 mod rules;
 mod schema;
 mod sections;
+mod template;
 mod times;
 mod trial;
 mod value;
@@ -80,13 +83,16 @@ mod workflow;
 mod yaml;
 
 pub use connector::{Identity, Registry, SinkConnector, SourceConnector, Target};
+pub use dead_letter::{DeadLetter, Provenance, Remains};
 pub use decoder::Decoder;
 pub use expression::Expression;
 pub use fields::Fields;
 pub use finding::{Code, Finding, Findings, Span, Spanned};
+pub use http::{HttpClient, HttpRequest, HttpResponse};
 pub use path::Path;
 pub use report::Report;
 pub use schema::{Family, Key, Page, Rule, Schema, Section, Shape, Word};
+pub use times::format as format_time;
 pub use trial::Tested;
 pub use value::{JsonDecoder, Object, Projection, Raw, Text, Value, ValueKey, write_json};
 pub use workflow::{Loader, Workflow};

@@ -2,17 +2,19 @@
 
 mod graph;
 mod read;
+mod read_step;
+mod read_test;
 mod step;
 mod test;
 
 pub(crate) use graph::{Graph, Origin};
 pub(crate) use read::read;
 pub(crate) use step::{
-    Aggregation, Comparison, Condition, Dedupe, Fold, Join, JoinKind, KeyOf, Operation, Setting, Way, WindowKind,
-    WindowSpec,
+    Aggregation, Call, Comparison, Condition, Dedupe, Emission, Fold, Join, JoinKind, KeyOf, Operation, ProcessSpec,
+    Setting, Way, WindowKind, WindowSpec,
 };
 
-pub(crate) use test::{Expected, Happening, TestModel};
+pub(crate) use test::{Answer, Expected, Happening, Seen, TestModel};
 
 use crate::fields::{Fields, Undescribed};
 use crate::path::Path;
@@ -72,6 +74,8 @@ pub(crate) struct SinkModel {
     pub(crate) kind: Option<Spanned<String>>,
     pub(crate) settings: Option<Settings>,
     pub(crate) inputs: Vec<Spanned<String>>,
+    /// Whether a source or step sends its dead letters here: then it takes nothing else.
+    pub(crate) dead_letters: bool,
 }
 
 /// A step.
@@ -98,11 +102,23 @@ impl StepModel {
 }
 
 /// What becomes of a record that cannot be handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum OnError {
     #[default]
     Fail,
     Skip,
+    /// It goes, with the reason, to the sink of that id.
+    DeadLetter(Spanned<String>),
+}
+
+impl OnError {
+    /// The sink of dead letters.
+    pub(crate) fn sink(&self) -> Option<&Spanned<String>> {
+        match self {
+            OnError::DeadLetter(sink) => Some(sink),
+            _ => None,
+        }
+    }
 }
 
 /// Where the event time of a record is.
@@ -145,6 +161,20 @@ pub(crate) struct State {
 }
 
 impl Model {
+    /// Every source and step that has dead letters: where they come from, and the sink they are for.
+    pub(crate) fn dead_letters(&self) -> impl Iterator<Item = (Origin, &Spanned<String>)> {
+        let sources = self.sources.iter().map(|source| &source.on_error).enumerate();
+        let sources = sources.map(|(place, on_error)| (Origin::Source(place), on_error));
+        let steps = self.steps.iter().map(|step| &step.on_error).enumerate();
+        let steps = steps.map(|(place, on_error)| (Origin::Step(place), on_error));
+        sources.chain(steps).filter_map(|(origin, on_error)| Some((origin, on_error.sink()?)))
+    }
+
+    fn mark_dead_letters(&mut self) {
+        let named: Vec<String> = self.dead_letters().map(|(_, sink)| sink.value.clone()).collect();
+        self.sinks.iter_mut().for_each(|sink| sink.dead_letters = named.contains(&sink.id.value));
+    }
+
     /// Standard input in place of all sources. Steps that named one of them read it now.
     pub(crate) fn replace_sources_by_stdin(&mut self, schema: &Schema) {
         let Some(section) = schema.types(Family::Source).iter().find(|section| section.name == "stdin") else { return };
@@ -157,7 +187,7 @@ impl Model {
             settings: Some(Settings { section, node: None, span, undescribed: Undescribed::default() }),
             timestamp: first.and_then(|source| source.timestamp.clone()),
             watermark: first.and_then(|source| source.watermark.clone()),
-            on_error: first.map(|source| source.on_error).unwrap_or_default(),
+            on_error: first.map(|source| source.on_error.clone()).unwrap_or_default(),
         };
         let replaced: Vec<String> = self.sources.iter().map(|source| source.id.value.clone()).collect();
         let rename = |input: &mut Spanned<String>| {

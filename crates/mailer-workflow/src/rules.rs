@@ -3,6 +3,7 @@
 mod ends;
 mod flow;
 mod keys;
+mod letters;
 mod names;
 mod windows;
 
@@ -36,4 +37,6 @@ pub(crate) fn check(look: Look<'_>, findings: &mut Findings) {
     ends::targets(look, findings);
     ends::folders(look, findings);
     ends::connectors(look, findings);
+    letters::sinks(look, findings);
+    letters::steps(look, findings);
 }

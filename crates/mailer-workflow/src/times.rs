@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 }
 
 /// RFC 3339 in UTC, with milliseconds where there are any.
-pub(crate) fn format(millis: i64) -> String {
+pub fn format(millis: i64) -> String {
     let (days, of_day) = (millis.div_euclid(DAY), millis.rem_euclid(DAY));
     let (year, month, day) = date(days);
     let (hour, minute, second, millis) =

@@ -1,29 +1,25 @@
 //! Tests in the file: the whole pipeline, under a seed, with its ends in memory.
 //!
-//! Between two crashes the sources hand out what was sent so far and then wait, until the driver drops everything as it
-//! is. The next start recovers from the newest checkpoint in a folder of its own. At the end the input ends.
+//! A test is driven by hand: each thing that happens has its effect before the next one does. After a crash the job
+//! recovers from the newest checkpoint in a folder of its own. At the end the input ends.
 
 mod compare;
+mod ends;
 mod simulate;
 mod source;
 mod target;
 
-use crate::connector::{Registry, SinkConnector, SourceConnector};
-use crate::decoder::Decoder;
-use crate::fields::Fields;
+use crate::connector::Registry;
 use crate::model::{Happening, TestModel};
-use crate::schema::Section;
-use crate::{Code, Finding, Value, Workflow};
-use mailer_runtime::testing::{Outcome, SeededRun, run_seeded};
-use mailer_runtime::{Env, Error, FileStorage, Result, Stream};
-use source::Script;
-use std::collections::HashMap;
+use crate::{Code, Finding, Workflow};
+use ends::Ends;
+use mailer_runtime::testing::{Seed, TestDriver};
+use mailer_runtime::{Env, Error, FileStorage, Result};
 use std::path::Path;
 use std::time::Duration;
-use target::Kept;
 
-/// Steps of the driver between a start and a crash: enough to read what was sent, and for some checkpoints.
-const STEPS: u64 = 4_000;
+/// How long the end of a test waits for lookups that are tried again, in steps of a second of its clock.
+const PATIENCE: u32 = 600;
 
 /// What came of one test.
 #[derive(Clone, Debug)]
@@ -43,128 +39,81 @@ impl Workflow {
     }
 
     fn run_test(&self, test: &TestModel, registry: &Registry, folder: &Path) -> Result<Tested> {
-        let kept = self.kept();
-        let mut findings = Vec::new();
-        let crashes = test.steps.iter().filter(|step| matches!(step, Happening::Crash)).count();
-        for stretch in 0..=crashes {
-            let scripts = self.scripts(test, stretch, crashes);
-            let crash = (stretch < crashes).then_some(STEPS);
-            let seed = test.seed.wrapping_add(stretch as u64);
-            let run = self.start(registry, &scripts, &kept, folder, seed, crash)?;
-            match run.outcome {
-                Ok(Outcome::Finished | Outcome::Crashed) => {}
-                Err(error) => {
-                    let help = "repair the pipeline, or the records that the test sends";
-                    findings.push(Finding::new(
-                        Code::Unexpected,
-                        test.name.span,
-                        format!("the job fails: {error}"),
-                        help,
-                    ));
-                    break;
-                }
-            }
-        }
-        if findings.is_empty() {
-            let outputs = self.shown(&kept);
-            findings = compare::compare(test, &outputs);
-        }
+        let ends = Ends::new(&self.model, test);
+        let env = self.trial(registry, &ends, folder, true)?;
+        let findings = match self.drive(test, &ends, env) {
+            Ok(()) => compare::compare(test, &ends.shown(&self.model)),
+            Err(error) => vec![failed(test, &error.to_string())],
+        };
         Ok(Tested { name: test.name.value.clone(), findings })
     }
 
-    /// One start of the job, until it ends or is dropped.
-    fn start(
-        &self,
-        registry: &Registry,
-        scripts: &HashMap<String, Script>,
-        kept: &HashMap<String, Kept>,
-        folder: &Path,
-        seed: u64,
-        crash: Option<u64>,
-    ) -> Result<SeededRun> {
-        let ends = replaced(registry, scripts, kept);
+    /// The pipeline between ends in memory. `probing`: late records are looked at as well.
+    fn trial(&self, registry: &Registry, ends: &Ends, folder: &Path, probing: bool) -> Result<Env> {
         let env = self.env().checkpointing(Duration::from_secs(1), FileStorage::new(folder));
-        self.compile(&env, &ends)?;
-        run_seeded(env, seed, crash)
+        let probes = self.compile_with(&env, &ends.registry(registry), probing)?;
+        if let Some(late) = probes.into_iter().reduce(mailer_runtime::Stream::union) {
+            late.sink("late records", ends.late.clone());
+        }
+        Ok(env)
     }
 
-    fn kept(&self) -> HashMap<String, Kept> {
-        self.model.sinks.iter().map(|sink| (sink.id.value.clone(), Kept::new(&sink.id.value))).collect()
-    }
-
-    /// What every sink shows, in the order of the file.
-    fn shown(&self, kept: &HashMap<String, Kept>) -> Vec<Vec<Value>> {
-        self.model.sinks.iter().map(|sink| kept.get(&sink.id.value).map(Kept::shown).unwrap_or_default()).collect()
-    }
-
-    /// What every source hands out up to the crash of that number, or to the end.
-    fn scripts(&self, test: &TestModel, stretch: usize, crashes: usize) -> HashMap<String, Script> {
-        let mut scripts: HashMap<String, Script> = self
-            .model
-            .sources
-            .iter()
-            .map(|source| (source.id.value.clone(), Script::new(stretch == crashes)))
-            .collect();
-        let mut seen = 0;
+    /// Lets everything happen, in order, and then the input end.
+    fn drive(&self, test: &TestModel, ends: &Ends, env: Env) -> Result<()> {
+        let mut chance = Seed::new(test.seed);
+        let mut driver = TestDriver::seeded(env, test.seed)?;
         for step in &test.steps {
             match step {
-                Happening::Crash if seen == stretch => break,
-                Happening::Crash => seen += 1,
                 Happening::Send { source, records } => {
-                    let id = &self.model.sources[*source].id.value;
-                    if let Some(script) = scripts.get_mut(id) {
-                        script.extend(records);
+                    let script = ends.script(self.source_id(*source));
+                    // One by one: event time moves with every record, and what is late is late on every run.
+                    for record in records {
+                        script.give(std::slice::from_ref(record));
+                        driver.run()?;
+                    }
+                    // What is in the checkpoint at a crash, and what is read again, the seed decides.
+                    if chance.below(2) == 0 {
+                        driver.checkpoint()?;
                     }
                 }
+                Happening::Watermark { source, time } => driver.watermark_of(self.source_id(*source), *time)?,
+                Happening::Advance(by) => driver.advance(*by)?,
+                Happening::At(at) => driver.advance(left(&driver, at.value)?)?,
+                Happening::Checkpoint => driver.checkpoint().map(drop)?,
+                Happening::Crash => driver.restore()?,
                 Happening::Expect { .. } => {}
             }
         }
-        scripts
+        finish(&mut driver)
+    }
+
+    fn source_id(&self, place: usize) -> &str {
+        &self.model.sources[place].id.value
     }
 }
 
-/// A registry of the same types whose sources read scripts and whose sinks keep what comes.
-fn replaced(registry: &Registry, scripts: &HashMap<String, Script>, kept: &HashMap<String, Kept>) -> Registry {
-    let mut ends = Registry::new();
-    for source in &registry.sources {
-        ends = ends.source(Scripted { section: source.section(), scripts: scripts.clone() });
-    }
-    for sink in &registry.sinks {
-        ends = ends.sink(Keeping { section: sink.section(), kept: kept.clone() });
-    }
-    ends
+fn failed(test: &TestModel, error: &str) -> Finding {
+    let help = "repair the pipeline, or the records that the test sends";
+    Finding::new(Code::Unexpected, test.name.span, format!("the job fails: {error}"), help)
 }
 
-struct Scripted {
-    section: &'static Section,
-    scripts: HashMap<String, Script>,
+/// How far it is to a time after the start.
+fn left(driver: &TestDriver, at: Duration) -> Result<Duration> {
+    let passed = Duration::from_millis(driver.now().0.unsigned_abs());
+    at.checked_sub(passed).ok_or_else(|| {
+        Error::refused(format!(
+            "a step of the test is at {at:?}, and {passed:?} have passed: times go up, step by step"
+        ))
+    })
 }
 
-impl SourceConnector for Scripted {
-    fn section(&self) -> &'static Section {
-        self.section
+/// Ends the input. Lookups that wait for the clock get their time.
+fn finish(driver: &mut TestDriver) -> Result<()> {
+    for _ in 0..PATIENCE {
+        match driver.finish() {
+            Err(_) if !driver.is_finished() => driver.advance(Duration::from_secs(1))?,
+            outcome => return outcome,
+        }
     }
-
-    fn build(&self, env: &Env, id: &str, _: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
-        let script =
-            self.scripts.get(id).ok_or_else(|| Error::internal(format!("no script for the source \"{id}\"")))?;
-        Ok(env.source(id, script.clone().decoded_by(decoder)).partitions(1))
-    }
-}
-
-struct Keeping {
-    section: &'static Section,
-    kept: HashMap<String, Kept>,
-}
-
-impl SinkConnector for Keeping {
-    fn section(&self) -> &'static Section {
-        self.section
-    }
-
-    fn build(&self, stream: Stream<Value>, id: &str, _: Fields<'_>) -> Result<()> {
-        let kept = self.kept.get(id).ok_or_else(|| Error::internal(format!("nothing is kept of the sink \"{id}\"")))?;
-        stream.sink(id, kept.clone());
-        Ok(())
-    }
+    driver.finish()
 }

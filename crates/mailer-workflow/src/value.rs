@@ -17,6 +17,7 @@ pub use projection::Projection;
 pub use raw::Raw;
 pub use text::Text;
 
+use crate::dead_letter::Note;
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,12 +49,14 @@ pub enum Value {
 #[derive(Clone, Debug, Default)]
 pub struct Object {
     fields: Vec<(Text, Value)>,
+    /// Where it came from, when somebody wants to know. Not part of its value, nor of what is stored.
+    note: Option<Arc<Note>>,
 }
 
 impl Object {
     /// An empty object with room for `fields` fields.
     pub fn with_capacity(fields: usize) -> Self {
-        Self { fields: Vec::with_capacity(fields) }
+        Self { fields: Vec::with_capacity(fields), note: None }
     }
 
     /// The fields, in order.
@@ -79,7 +82,8 @@ impl Object {
 
 impl<N: Into<Text>, V: Into<Value>> FromIterator<(N, V)> for Object {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(fields: I) -> Self {
-        Self { fields: fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+        let fields = fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { fields, note: None }
     }
 }
 
@@ -164,6 +168,21 @@ impl Value {
             Value::Text(_) => "text",
             Value::List(_) => "a list",
             Value::Object(_) => "an object",
+        }
+    }
+
+    /// What is known of an object besides its fields.
+    pub(crate) fn note(&self) -> Option<&Arc<Note>> {
+        match self {
+            Value::Object(object) => object.note.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Notes something beside an object. Anything else has no room for it.
+    pub(crate) fn take_note(&mut self, note: Arc<Note>) {
+        if let Value::Object(object) = self {
+            Arc::make_mut(object).note = Some(note);
         }
     }
 

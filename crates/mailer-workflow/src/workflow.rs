@@ -5,7 +5,7 @@ use crate::model::{self, Graph, Model};
 use crate::rules::{self, Look};
 use crate::schema::Checker;
 use crate::yaml;
-use crate::{Code, Finding, Findings, Span};
+use crate::{Code, Fields, Finding, Findings, Span};
 use std::fmt;
 
 /// A workflow without mistakes.
@@ -102,6 +102,36 @@ impl Workflow {
     /// The name of the job.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The folder of its checkpoints.
+    pub fn checkpoint_path(&self) -> Option<&str> {
+        self.model.checkpoint.as_ref()?.path.as_ref().map(|path| path.value.as_str())
+    }
+
+    /// The sinks: the id, the type and the settings of each.
+    pub fn sinks(&self) -> impl Iterator<Item = (&str, &str, Fields<'_>)> {
+        self.model.sinks.iter().filter_map(|sink| {
+            Some((sink.id.value.as_str(), sink.kind.as_ref()?.value.as_str(), sink.settings.as_ref()?.fields()))
+        })
+    }
+
+    /// Looks at everything outside that sources and sinks need. Waits for answers; changes nothing.
+    pub fn connect(&self, registry: &Registry) -> Vec<Finding> {
+        let mut findings = Findings::default();
+        for source in &self.model.sources {
+            let connector = source.kind.as_ref().and_then(|kind| registry.source_of(&kind.value));
+            if let (Some(connector), Some(settings)) = (connector, &source.settings) {
+                connector.connect(settings.fields(), &mut findings);
+            }
+        }
+        for sink in &self.model.sinks {
+            let connector = sink.kind.as_ref().and_then(|kind| registry.sink_of(&kind.value));
+            if let (Some(connector), Some(settings)) = (connector, &sink.settings) {
+                connector.connect(settings.fields(), &mut findings);
+            }
+        }
+        findings.into_sorted()
     }
 }
 

@@ -67,7 +67,7 @@ log.cleaner.dedupe.buffer.size=4194304
 }
 
 /// A port of loopback on which nobody listens now.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(free_ports(1)?[0])
 }
 

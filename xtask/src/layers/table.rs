@@ -38,6 +38,8 @@ const NEXMARK: &str = "mailer-nexmark";
 const MEASURE: &str = "mailer-measure";
 const DASHBOARD: &str = "mailer-dashboard";
 const FILES: &str = "mailer-files";
+const HTTP: &str = "mailer-http";
+const POSTGRES: &str = "mailer-postgres";
 const WORKFLOW: &str = "mailer-workflow";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
@@ -60,6 +62,8 @@ pub(super) const CRATES: &[Crate] = &[
     row(KAFKA, &[CORE], CONNECTOR),
     row(RSKAFKA, &[CORE], CONNECTOR),
     row(FILES, &[CORE], CONNECTOR),
+    row(HTTP, &[CORE], CONNECTOR),
+    row(POSTGRES, &[CORE], CONNECTOR),
     row(
         WORKFLOW,
         &[CORE, OPERATORS, RUNTIME],
@@ -115,6 +119,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         package: "axum",
         used_by: &[DASHBOARD],
         rule: "the HTTP endpoint stays behind mailer-dashboard: a job without one builds no server",
+    },
+    Wrapper {
+        package: "tokio-postgres",
+        used_by: &[POSTGRES],
+        rule: "the client of PostgreSQL stays behind mailer-postgres; tests read with psql",
     },
     Wrapper {
         package: "kafka-protocol",

@@ -36,11 +36,25 @@ pub(crate) fn man(options: &ManOptions) -> Outcome {
     };
     let Some(folder) = &options.folder else { return say(&String::from_utf8_lossy(&page(Cli::command())?)) };
     write(&folder.join("mailer.1"), &page(Cli::command())?)?;
-    for command in Cli::command().get_subcommands() {
-        let name: &'static str = format!("mailer-{}", command.get_name()).leak();
-        write(&folder.join(format!("{name}.1")), &page(command.clone().name(name))?)?;
-    }
+    pages(&Cli::command(), "mailer", &mut |name, command| {
+        write(&folder.join(format!("{name}.1")), &page(command.clone().name(name))?)
+    })?;
     Ok(Code::Done)
+}
+
+/// Every command below `command`, under its whole name: `mailer-checkpoint-ls`.
+fn pages(
+    command: &clap::Command,
+    name: &str,
+    write: &mut impl FnMut(&'static str, &clap::Command) -> Result<(), Exit>,
+) -> Result<(), Exit> {
+    for inner in command.get_subcommands() {
+        // clap keeps names for as long as the process runs.
+        let name: &'static str = format!("{name}-{}", inner.get_name()).leak();
+        write(name, inner)?;
+        pages(inner, name, write)?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Exit> {

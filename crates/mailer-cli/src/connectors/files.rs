@@ -1,20 +1,34 @@
-//! Files, standard input and standard output: JSON lines.
+//! Files, standard input and standard output: JSON lines, and CSV.
 
-use super::{encode, text};
+use super::{csv, encode, text};
 use mailer_core::Result;
-use mailer_files::{LineFile, Lines, Stdin, StdoutLines};
+use mailer_files::{LineFile, LineFolder, Lines, Stdin, StdoutLines};
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Section, Shape, SinkConnector, SourceConnector, Target, Value,
+    Code, Decoder, Fields, Findings, Key, Rule, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word,
 };
+
+const FORMATS: &[Word] = &[
+    Word::new("json", "one JSON value in each line"),
+    Word::new("csv", "comma separated values, with a row of names"),
+];
 
 const FILE_IN: Section = Section {
     name: "file",
-    summary: "Reads files of JSON lines, each to its end, and goes on behind the last line that a checkpoint has seen. Empty \
-              lines are left out.",
-    keys: &[Key::required("path", Shape::OneOrMore(&Shape::Text), "The file, or several.")],
-    rules: &[],
-    example: "path: [orders-1.json, orders-2.json]
+    summary: "Reads files, each to its end, and goes on behind the last record that a checkpoint has seen. Empty lines are \
+              left out.",
+    keys: &[
+        Key::required("path", Shape::OneOrMore(&Shape::Text), "The file, or several."),
+        Key::optional("format", Shape::Word(FORMATS), "What is in them.").or("json"),
+        Key::optional("csv", Shape::Section(&csv::SECTION), "How the values are written, with `format: csv`."),
+    ],
+    rules: &[Rule::Needs("csv", "format")],
+    example: "path: [orders-1.csv, orders-2.csv]
+format: csv
+csv:
+  delimiter: \";\"
+  columns: [id, customer, amount]
+  types: {id: number, amount: number}
 ",
 };
 
@@ -32,10 +46,23 @@ impl SourceConnector for FileIn {
                 findings.add(Code::BadValue, path.span, "the file is named twice", "name it once");
             }
         }
+        if settings.has("csv") && settings.text("format").is_some_and(|format| format.value != "csv") {
+            let span = settings.key_span("csv");
+            findings.add(
+                Code::Conflict,
+                span,
+                "`csv` says nothing about files of JSON",
+                "write `format: csv`, or remove it",
+            );
+        }
+        csv::check(settings.section("csv"), findings);
     }
 
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, mut decoder: Decoder) -> Result<Stream<Value>> {
-        let paths = settings.texts("path").into_iter().map(|path| path.value);
+        let paths: Vec<_> = settings.texts("path").into_iter().map(|path| path.value).collect();
+        if text(settings, "format") == "csv" {
+            return Ok(env.source(id, csv::source(paths, settings.section("csv"), decoder)));
+        }
         Ok(env.source(id, Lines::new(paths, move |line: &[u8]| decoder.json(line))))
     }
 }
@@ -87,10 +114,22 @@ impl SinkConnector for StdoutOut {
 
 const FILE_OUT: Section = Section {
     name: "file",
-    summary: "Appends JSON lines to a file, at least once: after a crash the lines since the last checkpoint come again.",
-    keys: &[Key::required("path", Shape::Text, "The file. It is made if it is not there; its folder is not.")],
-    rules: &[],
-    example: "path: totals.json
+    summary: "Writes JSON lines. To a file (`path`) they are appended, at least once: after a crash the lines since the last \
+              checkpoint come again. Into a folder (`folder`) they are written exactly once: every checkpoint with output \
+              becomes a new file, which appears whole and never changes. Needs `checkpoint:` then.",
+    keys: &[
+        Key::optional("path", Shape::Text, "The file. It is made if it is not there; its folder is not."),
+        Key::optional(
+            "folder",
+            Shape::Text,
+            "The folder. It is made if it is not there; the one above it is not. Files in it may be moved away; `_mailer`, \
+             the memory of what was published, has to stay.",
+        ),
+        Key::optional("prefix", Shape::Text, "How the names of files in the folder begin.").or("part"),
+    ],
+    rules: &[Rule::OneOf(&["path", "folder"]), Rule::Needs("prefix", "folder")],
+    example: "folder: totals
+prefix: total
 ",
 };
 
@@ -101,12 +140,25 @@ impl SinkConnector for FileOut {
         &FILE_OUT
     }
 
+    fn is_exactly_once(&self, settings: Fields<'_>) -> bool {
+        settings.has("folder")
+    }
+
     fn target(&self, settings: Fields<'_>) -> Option<Target> {
-        Some(Target { what: format!("the file {}", settings.text("path")?.value), identity: None })
+        let what = match settings.text("folder") {
+            Some(folder) => format!("the folder {}", folder.value.trim_end_matches('/')),
+            None => format!("the file {}", settings.text("path")?.value),
+        };
+        Some(Target { what, identity: None })
     }
 
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
-        stream.sink(id, LineFile::new(text(settings, "path"), encode));
+        let Some(folder) = settings.text("folder") else {
+            stream.sink(id, LineFile::new(text(settings, "path"), encode));
+            return Ok(());
+        };
+        let prefix = settings.text("prefix").map_or_else(|| "part".into(), |prefix| prefix.value);
+        stream.sink(id, LineFolder::new(folder.value, encode).prefix(prefix).extension("json"));
         Ok(())
     }
 }

@@ -1,15 +1,16 @@
 //! Kafka: one source and two sinks, values as JSON.
 
-use super::text;
+use super::{outside, text};
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use mailer_kafka::{
-    Decode, KafkaRecord, KafkaSink, KafkaSource, OnError, OutRecord, RecordRef, Start, TransactionalKafkaSink,
+    DEAD_LETTER_ERROR, DEAD_LETTER_OFFSET, DEAD_LETTER_PARTITION, DEAD_LETTER_TIMESTAMP, DEAD_LETTER_TOPIC, Decode,
+    KafkaRecord, KafkaSink, KafkaSource, OnError, OutRecord, RecordRef, Start, TransactionalKafkaSink,
 };
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Decoder, Fields, Identity, Key, Path, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word,
-    write_json,
+    DeadLetter, Decoder, Fields, Findings, Identity, Key, Path, Provenance, Section, Shape, SinkConnector,
+    SourceConnector, Target, Value, Word, write_json,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -52,6 +53,10 @@ impl SourceConnector for KafkaIn {
         &SOURCE
     }
 
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::source(settings, findings);
+    }
+
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
         let start = if text(settings, "start") == "latest" { Start::Latest } else { Start::Earliest };
         let policy = if decoder.skips() { OnError::Skip } else { OnError::Fail };
@@ -69,18 +74,22 @@ impl SourceConnector for KafkaIn {
     }
 }
 
-/// Values as JSON. The source itself says what becomes of those that are none, so that it can name their place.
+/// Values as JSON. Where there are no dead letters, the source itself says what becomes of those that are none, so that it
+/// can name their place.
 struct Values(Mutex<Decoder>);
 
 impl Values {
     fn new(decoder: Decoder) -> Self {
-        Self(Mutex::new(decoder.failing()))
+        Self(Mutex::new(if decoder.has_dead_letters() { decoder } else { decoder.failing() }))
     }
 
-    fn value(&self, bytes: Option<&[u8]>) -> Result<Value> {
-        let bytes = bytes.ok_or_else(|| Error::user_function("a record has no value: it is a tombstone"))?;
+    fn value(&self, bytes: Option<&[u8]>, from: impl Fn() -> Provenance) -> Result<Value> {
         // The lock is never waited for: every worker has its own clone.
-        let decoded = self.0.lock().unwrap_or_else(PoisonError::into_inner).json(bytes)?;
+        let mut decoder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let decoded = match bytes {
+            Some(bytes) => decoder.json_from(bytes, from)?,
+            None => decoder.refuse("a record has no value: it is a tombstone".into(), from(), None)?,
+        };
         decoded.ok_or_else(|| Error::internal("a decoder that fails has skipped a record"))
     }
 }
@@ -95,12 +104,68 @@ impl Decode for Values {
     type Item = Value;
 
     fn decode(&self, record: KafkaRecord) -> Result<Value> {
-        self.value(record.value.as_deref())
+        self.value(record.value.as_deref(), || Provenance {
+            topic: Some(record.topic.clone()),
+            partition: Some(record.partition),
+            offset: Some(record.offset),
+            timestamp: Some(record.timestamp),
+            key: record.key.as_deref().map(<[u8]>::to_vec),
+            headers: record
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), value.as_deref().map(Vec::from)))
+                .collect(),
+        })
     }
 
     fn decode_ref(&self, record: &RecordRef<'_>) -> Result<Value> {
-        self.value(record.value())
+        self.value(record.value(), || Provenance {
+            topic: Some(record.topic().into()),
+            partition: Some(record.partition()),
+            offset: Some(record.offset()),
+            timestamp: Some(record.timestamp()),
+            key: record.key().map(<[u8]>::to_vec),
+            headers: headers(record),
+        })
     }
+}
+
+/// The headers of a record; those that cannot be read are left out.
+fn headers(record: &RecordRef<'_>) -> Vec<(String, Option<Vec<u8>>)> {
+    let readable = record.headers().map_while(Result::ok);
+    readable.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.map(<[u8]>::to_vec))).collect()
+}
+
+/// Header: the step or source that could not handle the record.
+const DEAD_LETTER_STEP: &str = "mailer.dead-letter.step";
+
+/// A dead letter as `mailer-kafka` writes its own: bytes and key as they came, the rest in headers.
+fn dead_letter(record: &Record<DeadLetter>) -> Result<OutRecord> {
+    let letter = &record.value;
+    let Provenance { topic, partition, offset, timestamp, key, headers } = &letter.from;
+    let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone().map(Bytes::from))).collect();
+    let value = letter.bytes().map(Bytes::from);
+    let mut out = OutRecord {
+        key: key.clone().map(Bytes::from),
+        value,
+        headers,
+        timestamp: timestamp.filter(|timestamp| *timestamp >= 0),
+        partition: None,
+    };
+    let known = [
+        (DEAD_LETTER_TOPIC, topic.as_deref().map(str::to_owned)),
+        (DEAD_LETTER_PARTITION, partition.map(|n| n.to_string())),
+        (DEAD_LETTER_OFFSET, offset.map(|n| n.to_string())),
+        (DEAD_LETTER_TIMESTAMP, timestamp.map(|n| n.to_string())),
+        (DEAD_LETTER_STEP, Some(letter.step.to_string())),
+        (DEAD_LETTER_ERROR, Some(letter.error.clone())),
+    ];
+    for (name, text) in known {
+        if let Some(text) = text {
+            out = out.with_header(name, text);
+        }
+    }
+    Ok(out)
 }
 
 const KEY: Key = Key::optional(
@@ -143,9 +208,19 @@ impl SinkConnector for KafkaOut {
         &SINK
     }
 
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::sink(settings, findings);
+    }
+
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
         let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
         stream.sink(id, sink.encode(encoder(settings)));
+        Ok(())
+    }
+
+    fn build_dead_letters(&self, stream: Stream<DeadLetter>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
+        stream.sink(id, sink.encode(dead_letter));
         Ok(())
     }
 }
@@ -182,7 +257,11 @@ impl SinkConnector for TransactionalOut {
         &TRANSACTIONAL
     }
 
-    fn is_exactly_once(&self) -> bool {
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        outside::transactional_sink(settings, findings);
+    }
+
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
         true
     }
 
@@ -193,12 +272,21 @@ impl SinkConnector for TransactionalOut {
     }
 
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
-        let (brokers, topic) = (text(settings, "brokers"), text(settings, "topic"));
-        let mut sink = TransactionalKafkaSink::new(brokers, topic, text(settings, "transactionalId"));
-        if let Some(timeout) = settings.duration("transactionTimeout") {
-            sink = sink.transaction_timeout(timeout.value);
-        }
-        stream.sink(id, sink.encode(encoder(settings)));
+        stream.sink(id, transactional(settings).encode(encoder(settings)));
         Ok(())
+    }
+
+    fn build_dead_letters(&self, stream: Stream<DeadLetter>, id: &str, settings: Fields<'_>) -> Result<()> {
+        stream.sink(id, transactional(settings).encode(dead_letter));
+        Ok(())
+    }
+}
+
+fn transactional(settings: Fields<'_>) -> TransactionalKafkaSink {
+    let (brokers, topic) = (text(settings, "brokers"), text(settings, "topic"));
+    let sink = TransactionalKafkaSink::new(brokers, topic, text(settings, "transactionalId"));
+    match settings.duration("transactionTimeout") {
+        Some(timeout) => sink.transaction_timeout(timeout.value),
+        None => sink,
     }
 }

@@ -198,4 +198,14 @@ pub(super) const INIT_PRODUCER_ID: Message =
 /// Up to version 3.
 pub(super) const ADD_PARTITIONS_TO_TXN: Message = message(3, &[always(THROTTLE), always(Many(&CODES_OF_TOPIC))]);
 
+pub(super) const DESCRIBE_TRANSACTIONS: Message = message(0, &[always(THROTTLE), always(Many(&TRANSACTION_STATE))]);
+/// Error, id, state, timeout, start, producer, epoch, topics with their partitions.
+const TRANSACTION_STATE: Structure = structure(&[
+    always(ERROR),
+    always(Text),
+    always(Text),
+    always(Fixed(4 + 8 + 8 + 2)),
+    always(Many(&structure(&[always(Text), always(Each(&Fixed(4)))]))),
+]);
+
 pub(super) const END_TXN: Message = message(3, &[always(THROTTLE), always(ERROR), since(5, Fixed(8 + 2))]);

@@ -104,6 +104,8 @@ apis! {
     AddPartitionsToTxnRequest "AddPartitionsToTxn" ADD_PARTITIONS_TO_TXN 0..=3,;
     // 5 belongs to transaction version 2: it bumps the epoch. See `transaction_version`.
     EndTxnRequest "EndTxn" END_TXN 0..=5,;
+    // For tools.
+    DescribeTransactionsRequest "DescribeTransactions" DESCRIBE_TRANSACTIONS 0..=0,;
 }
 
 /// Every request's key and versions.

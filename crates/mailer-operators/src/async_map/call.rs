@@ -49,6 +49,29 @@ impl StdError for CallError {
     }
 }
 
+/// An error that another attempt would have as well, such as a question that makes no sense: returned by the function,
+/// it is not tried again.
+///
+/// ```
+/// use mailer_operators::Permanent;
+/// let error: Box<dyn std::error::Error + Send + Sync> = Box::new(Permanent("the address is empty".into()));
+/// assert_eq!(error.to_string(), "the address is empty");
+/// ```
+#[derive(Debug)]
+pub struct Permanent(pub Box<dyn StdError + Send + Sync>);
+
+impl fmt::Display for Permanent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for Permanent {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
+
 /// When a failed call is made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
@@ -118,12 +141,16 @@ pub(super) async fn call<O>(
             },
             None => make().await.map_err(|source| CallError::Failed { attempts, source }),
         };
-        if answer.is_ok() || attempts >= retry.attempts {
+        if answer.is_ok() || attempts >= retry.attempts || is_permanent(&answer) {
             break answer;
         }
         spawner.sleep(retry.pause(attempts)).await;
     };
     reply.send(answer);
+}
+
+fn is_permanent<O>(answer: &Result<O, CallError>) -> bool {
+    matches!(answer, Err(CallError::Failed { source, .. }) if source.is::<Permanent>())
 }
 
 /// The answer, or `None` when the limit is ready first.

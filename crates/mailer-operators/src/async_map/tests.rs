@@ -178,3 +178,21 @@ fn settings_that_cannot_work_are_problems_of_the_plan() {
     assert_eq!(problems(Lookup::ordered()), 0);
     assert_eq!(problems(Lookup::ordered_per_key().capacity(0).timeout(Duration::ZERO)), 3);
 }
+
+#[test]
+fn a_permanent_error_is_not_tried_again() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let ask = move |value: u32| {
+        counted.fetch_add(1, Relaxed);
+        async move { Err::<u32, _>(Permanent(format!("{value} makes no sense").into())) }
+    };
+    let failed = SideTag::new("failed");
+    let lookup = Lookup::ordered().retry(Retry { attempts: 5, backoff: Duration::ZERO, longest: Duration::ZERO });
+    let mut harness = Harness::new(AsyncMap::new("ask", lookup, ask).failed_to(&failed)).unwrap();
+    harness.keep_side(&failed);
+    harness.record(0, 7).unwrap();
+    assert_eq!(values(&mut harness), [] as [u32; 0]);
+    assert_eq!(harness.take_side(&failed)[0].value.error, "7 makes no sense (attempt 1)");
+    assert_eq!(calls.load(Relaxed), 1);
+}

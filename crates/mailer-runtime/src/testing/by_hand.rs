@@ -123,6 +123,24 @@ impl TestDriver {
         self.command(input, SourceCommand::Watermark(Watermark(Timestamp(time))))
     }
 
+    /// Runs the pipeline until it has nothing left to do: for sources of the test's own, when they were given something.
+    pub fn run(&mut self) -> Result<()> {
+        self.settle()
+    }
+
+    /// [`TestDriver::watermark`] for a source that is no [`TestInput`], by its name.
+    pub fn watermark_of(&mut self, source: &str, time: i64) -> Result<()> {
+        let names = self.plan.source_names().enumerate();
+        let slots: Vec<_> = names.filter(|(_, name)| *name == source).map(|(slot, _)| slot).collect();
+        if slots.is_empty() {
+            return Err(Error::refused(format!("no source of the pipeline is called \"{source}\"")));
+        }
+        for slot in slots {
+            self.turns()?.shared.command_source(slot, SourceCommand::Watermark(Watermark(Timestamp(time))));
+        }
+        self.settle()
+    }
+
     /// Moves the clock forward, in 64 steps: timers and windows over processing time fire, idle splits are noticed,
     /// delays of retries end, checkpoints become due.
     pub fn advance(&mut self, by: Duration) -> Result<()> {

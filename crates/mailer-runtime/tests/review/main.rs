@@ -405,3 +405,38 @@ fn cancelled_checkpoints_full_rings_and_a_full_budget_lose_and_double_nothing() 
         assert_eq!(count, counts[key], "key {key}: every count once, in order");
     }
 }
+
+// Publishing without running.
+
+/// A decided checkpoint whose output a crash kept from being visible: `Env::publish` makes it visible and reads nothing.
+#[test]
+fn what_was_decided_is_published_without_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::default().named("out");
+    let env = |from: u64| {
+        let env = Env::new("job").workers(1).checkpointing(HOUR, FileStorage::new(folder.path()));
+        env.source("numbers", SliceSource::new(from..from + 5)).sink("out", target.clone());
+        env
+    };
+    assert_eq!(env(0).publish().unwrap(), None, "no checkpoint, nothing to do");
+    target.with(|shown| shown.is_down = true);
+    let job = env(0).start().unwrap();
+    // The last checkpoint is decided, and its publish is refused again and again.
+    let refused = || target.with(|shown| shown.refused > 0);
+    while !refused() && !job.is_finished() {
+        std::thread::yield_now();
+    }
+    job.stop(Stop::Now).unwrap();
+    let _stopped_or_failed = soon(|| job.wait());
+    assert_eq!(target.records(), [] as [u64; 0]);
+    target.with(|shown| shown.is_down = false);
+    let (_, rolled_forward) = env(100).publish().unwrap().unwrap();
+    assert!(rolled_forward);
+    assert_eq!(target.records(), [0, 1, 2, 3, 4], "what was decided, and nothing of the new source");
+    let (_, again) = env(100).publish().unwrap().unwrap();
+    assert!(!again, "it is visible now");
+    assert_eq!(target.records(), [0, 1, 2, 3, 4]);
+    let without = Env::new("job");
+    without.source("numbers", SliceSource::new([1u64])).sink("out", Collect::new());
+    assert_eq!(without.publish().unwrap_err().kind(), ErrorKind::InvalidPlan);
+}

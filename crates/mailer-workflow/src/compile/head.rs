@@ -1,20 +1,26 @@
 //! What works by key: the engine's own operators, over values.
 
 use super::fold::{Accumulator, Folds, with_window};
-use crate::model::{Aggregation, Dedupe, WindowKind, WindowSpec};
-use crate::{Value, ValueKey};
+use super::process::ByExpression;
+use super::sides::late_tag;
+use crate::model::{Aggregation, Dedupe, Emission, WindowKind, WindowSpec};
+use crate::value::Text;
+use crate::{Path, Value, ValueKey};
 use mailer_core::{Keyed, Record, Result};
+use mailer_operators::process::Process;
 use mailer_operators::{
-    Aggregate, Assigner, Collector, Dedupe as DedupeBy, Description, Global, Operator, Session, Sliding, Tumbling,
-    Windowed, Windows,
+    Aggregate, Assigner, Collector, Dedupe as DedupeBy, Description, Emit, Firing, Global, Operator, Session, Sliding,
+    Tumbling, Windowed, Windows,
 };
+use std::time::Duration;
 
 /// The operator behind a keyBy.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Head {
     Reduce { name: String, parts: Vec<Aggregation> },
     Window { name: String, window: WindowSpec, parts: Vec<Aggregation> },
     Dedupe { name: String, dedupe: Dedupe },
+    Process { name: String, function: ByExpression },
 }
 
 /// What goes on with an operator, whatever its type.
@@ -25,6 +31,11 @@ pub(super) trait WithOperator {
 }
 
 impl Head {
+    /// The sink that its dead letters are for.
+    pub(super) fn letters(&self) -> Option<Text> {
+        if let Head::Process { function, .. } = self { function.letters() } else { None }
+    }
+
     /// Hands the operator over.
     pub(super) fn build<W: WithOperator>(self, then: W) -> W::Out {
         match self {
@@ -39,29 +50,29 @@ impl Head {
                 ))
             }
             Head::Dedupe { name, dedupe } => {
-                let Dedupe { horizon, fields, lateness } = dedupe;
+                let Dedupe { horizon, fields, lateness, .. } = dedupe;
                 let id =
                     move |record: &Value| fields.iter().map(|field| identity(field.get(record))).collect::<Vec<_>>();
-                let dedupe = DedupeBy::by(horizon, id).allowed_lateness(lateness);
+                let dedupe = DedupeBy::by(horizon, id).allowed_lateness(lateness).late_to(&late_tag(&name));
                 then.with(dedupe.named::<ValueKey>(&name))
             }
-            Head::Window { name, window: WindowSpec { kind, lateness }, parts } => {
+            Head::Process { name, function } => then.with(Process::new(&name, function)),
+            Head::Window { name, window: WindowSpec { kind, lateness, emit, .. }, parts } => {
                 let folds = Folds::new(&name, parts);
+                let settings = (name.as_str(), lateness, emit);
                 match kind {
                     WindowKind::Tumbling { size, offset } => {
-                        let windows = Windows::of(Tumbling::of(size.value).offset(offset));
-                        windowed(windows.allowed_lateness(lateness), &name, folds, then)
+                        windowed(Windows::of(Tumbling::of(size.value).offset(offset)), settings, folds, then)
                     }
                     WindowKind::Sliding { size, slide, offset } => {
-                        let windows = Windows::of(Sliding::of(size.value, slide.value).offset(offset));
-                        windowed(windows.allowed_lateness(lateness), &name, folds, then)
+                        let sliding = Sliding::of(size.value, slide.value).offset(offset);
+                        windowed(Windows::of(sliding), settings, folds, then)
                     }
                     WindowKind::Session { gap } => {
-                        let windows = Windows::of(Session::gap(gap.value));
-                        windowed(windows.allowed_lateness(lateness), &name, folds, then)
+                        windowed(Windows::of(Session::gap(gap.value)), settings, folds, then)
                     }
                     WindowKind::Global { records } => {
-                        windowed(Windows::of(Global::records(records)), &name, folds, then)
+                        windowed(Windows::of(Global::records(records)), settings, folds, then)
                     }
                 }
             }
@@ -74,12 +85,22 @@ fn identity(field: Option<&Value>) -> String {
     field.map(|value| value.seen().to_string()).unwrap_or_default()
 }
 
-fn windowed<A, W>(windows: Windows<Value, A>, name: &str, folds: Folds, then: W) -> W::Out
+fn windowed<A, W>(
+    windows: Windows<Value, A>,
+    (name, lateness, emission): (&str, Duration, Emission),
+    folds: Folds,
+    then: W,
+) -> W::Out
 where
     A: Assigner,
     W: WithOperator,
 {
     let bounded = A::KIND != Global::KIND;
+    let windows = if bounded { windows.allowed_lateness(lateness).late_to(&late_tag(name)) } else { windows };
+    let (windows, updates) = match emission {
+        Emission::Final => (windows, false),
+        Emission::Updates { every, records } => (windows.emit(Emit::Updates { every, records }), true),
+    };
     let (create, add, merge, result) = (folds.clone(), folds.clone(), folds.clone(), folds);
     let operator = windows.aggregate::<ValueKey, _, _, _, _, _, _>(
         name,
@@ -88,13 +109,16 @@ where
         move |accumulators: &mut Vec<Accumulator>, later| merge.merge(accumulators, later),
         move |key: &ValueKey, accumulators: Vec<Accumulator>| result.result(key, &accumulators),
     );
-    then.with(mailer_operators::Then(operator, Bounds { bounded }))
+    then.with(mailer_operators::Then(operator, Bounds { bounded, updates }))
 }
 
 /// Puts the bounds of its window into a result. Part of the window: it has no description of its own.
 #[derive(Clone)]
-struct Bounds {
-    bounded: bool,
+pub(super) struct Bounds {
+    /// Whether the window has bounds.
+    pub(super) bounded: bool,
+    /// Whether there may be several results of one window, which are to be told apart.
+    pub(super) updates: bool,
 }
 
 impl Operator<Windowed<ValueKey, Value>> for Bounds {
@@ -104,9 +128,21 @@ impl Operator<Windowed<ValueKey, Value>> for Bounds {
 
     #[inline]
     fn on_record(&mut self, record: Record<Windowed<ValueKey, Value>>, out: &mut impl Collector<Value>) -> Result<()> {
-        let Record { timestamp, value: Windowed { window, value, .. } } = record;
-        let value = if self.bounded { with_window(value, window) } else { value };
+        let Record { timestamp, value: Windowed { window, value, firing, revision, .. } } = record;
+        let mut value = if self.bounded { with_window(value, window) } else { value };
+        if self.updates {
+            Path::of_names(["revision"]).set(&mut value, Value::Integer(revision.into()));
+            Path::of_names(["firing"]).set(&mut value, Value::from(word(firing)));
+        }
         out.collect(Record { timestamp, value })
+    }
+}
+
+fn word(firing: Firing) -> &'static str {
+    match firing {
+        Firing::Early => "early",
+        Firing::OnTime => "onTime",
+        Firing::Late => "late",
     }
 }
 

@@ -14,6 +14,12 @@ pub(super) fn needed(model: &Model, graph: &Graph, origin: Origin) -> Projection
     for step in steps {
         let Some(operation) = &model.steps[step].operation else { return Projection::everything() };
         own(operation, &mut reads);
+        if model.steps[step].on_error.sink().is_some() {
+            reads.keep_rest(); // a dead letter holds the record whole
+        }
+        if operation.late().is_some() {
+            reads.merge(&needed(model, graph, Origin::Late(step)));
+        }
         if passes_on(operation) {
             reads.merge(&needed(model, graph, Origin::Step(step)));
         }
@@ -28,7 +34,14 @@ pub(super) fn needed(model: &Model, graph: &Graph, origin: Origin) -> Projection
 
 /// Whether what comes out of a step is, in parts at least, what went in.
 fn passes_on(operation: &Operation) -> bool {
-    !matches!(operation, Operation::Map(_) | Operation::FlatMap(_) | Operation::Project(_) | Operation::Reduce(_))
+    !matches!(
+        operation,
+        Operation::Map(_)
+            | Operation::FlatMap(_)
+            | Operation::Project(_)
+            | Operation::Reduce(_)
+            | Operation::Process(_)
+    )
 }
 
 /// What a step itself reads.
@@ -56,6 +69,14 @@ fn own(operation: &Operation, reads: &mut Projection) {
         }
         Operation::Dedupe(dedupe) => paths(&dedupe.fields, reads),
         Operation::Route(ways) => ways.iter().for_each(|way| expression(&way.when, reads)),
+        Operation::Process(process) => {
+            let all = [Some(&process.update), process.when.as_ref(), Some(&process.emit)];
+            all.into_iter().flatten().for_each(|e| expression(e, reads));
+        }
+        Operation::Call(call) => {
+            call.url.fields().for_each(|field| reads.add(field));
+            call.body.iter().for_each(|e| expression(e, reads));
+        }
         // The records are in the result whole.
         Operation::Join(_) => reads.keep_rest(),
         Operation::Remove(_) | Operation::Window(_) | Operation::Union => {}

@@ -1,13 +1,16 @@
 //! A stretch of the pipeline that has one reader so far, and is not built yet: so what follows can still be fused with it.
 
 use super::head::{Head, Unkey, WithOperator};
+use super::joins::{Joined, WithJoin};
+use super::route::Router;
+use super::sides::{Sides, late_tag};
 use super::stateless::{Action, KeyedSteps, PlainSteps, Stateless, Steps, Wanted};
-use crate::model::{Aggregation, Fold, Join, JoinKind, KeyOf, StepModel, Way, WindowSpec};
-use crate::{Expression, Text, Value, ValueKey};
-use mailer_core::{Either, Keyed, Record, Result};
-use mailer_operators::{AsOfJoin, Collector, Description, IntervalJoin, Label, Operator, SideTag};
-use mailer_runtime::{Connected, Error, KeyedStream, Stream};
-use std::time::Duration;
+use crate::model::{Aggregation, Fold, Join, KeyOf, StepModel, Way, WindowSpec};
+use crate::{Text, Value, ValueKey};
+use mailer_core::{Keyed, Result};
+use mailer_operators::Operator;
+use mailer_runtime::{Error, KeyedStream, Stream};
+use std::collections::BTreeSet;
 
 /// See the module.
 pub(super) struct Segment {
@@ -21,7 +24,7 @@ pub(super) struct Segment {
 enum Base {
     Plain(Stream<Value>),
     Keyed { stream: KeyedStream<ValueKey, Value>, steps: Steps, head: Option<Head> },
-    Joined { streams: Connected<Keyed<ValueKey, Either<Value, Value>>>, name: String, join: Join },
+    Joined(Joined),
 }
 
 /// A key, and what was done under it. Copied to every reader, if there are several.
@@ -56,8 +59,7 @@ impl Segment {
         if let Some(unused) = self.pending.take() {
             self.steps.extend(unused.steps);
         }
-        let id = step.id.as_ref().map(|id| id.value.as_str());
-        self.steps.push(Stateless::new(id, step.on_error, Action::HasKey(key.clone())));
+        self.steps.push(Stateless::new(step, Action::HasKey(key.clone())));
         self.pending = Some(Pending { key, partitions, steps: Steps::default(), window: None });
         self
     }
@@ -69,44 +71,56 @@ impl Segment {
         self
     }
 
-    pub(super) fn reduce(mut self, step: &StepModel, name: &str, parts: Vec<Aggregation>) -> Result<Self> {
+    /// Computes over the records of the key that was given, or over the window behind it.
+    pub(super) fn reduce(
+        mut self,
+        step: &StepModel,
+        name: &str,
+        parts: Vec<Aggregation>,
+        sides: &Sides,
+    ) -> Result<Self> {
         let checks: Vec<_> = parts.iter().filter_map(|part| Some((part.field.clone()?, wanted(part.fold)?))).collect();
         if !checks.is_empty() {
-            self = self.step(Stateless::new(Some(name), step.on_error, Action::CanReduce(checks)));
+            self = self.step(Stateless::new(step, Action::CanReduce(checks)));
         }
         let name = name.to_owned();
         let head = match self.pending.as_mut().and_then(|pending| pending.window.take()) {
             Some(window) => Head::Window { name, window, parts },
             None => Head::Reduce { name, parts },
         };
-        self.head(head)
+        self.head(head, sides)
+    }
+
+    /// The window that was put behind the key, if one was.
+    pub(super) fn pending_window(&self) -> Option<&WindowSpec> {
+        self.pending.as_ref()?.window.as_ref()
     }
 
     /// Puts `head` behind the key that was given.
-    pub(super) fn head(mut self, head: Head) -> Result<Self> {
+    pub(super) fn head(mut self, head: Head, sides: &Sides) -> Result<Self> {
         let Some(pending) = self.pending.take() else {
             return Err(Error::internal("a step by key has no key before it"));
         };
-        Ok(self.keyed(pending, Some(head)))
+        Ok(self.keyed(pending, Some(head), sides))
     }
 
     /// Puts records of both together. Each side is under a key that nothing was done under yet.
-    pub(super) fn join(self, other: Segment, name: &str, join: Join) -> Result<Self> {
-        let streams = self.into_keyed()?.connect(other.into_keyed()?);
-        let base = Base::Joined { streams, name: name.to_owned(), join };
+    pub(super) fn join(self, other: Segment, name: &str, join: Join, sides: &Sides) -> Result<Self> {
+        let streams = self.into_keyed(sides)?.connect(other.into_keyed(sides)?);
+        let base = Base::Joined(Joined { streams, name: name.to_owned(), join });
         Ok(Self { base, steps: Steps::default(), pending: None })
     }
 
-    fn into_keyed(mut self) -> Result<KeyedStream<ValueKey, Value>> {
-        match self.pending.take().map(|pending| self.keyed(pending, None).base) {
+    fn into_keyed(mut self, sides: &Sides) -> Result<KeyedStream<ValueKey, Value>> {
+        match self.pending.take().map(|pending| self.keyed(pending, None, sides).base) {
             Some(Base::Keyed { stream, .. }) => Ok(stream),
             _ => Err(Error::internal("one side of a join has no key")),
         }
     }
 
-    fn keyed(self, pending: Pending, head: Option<Head>) -> Self {
+    fn keyed(self, pending: Pending, head: Option<Head>, sides: &Sides) -> Self {
         let Pending { key, partitions, steps, .. } = pending;
-        let stream = self.end(IntoKeyed { key });
+        let stream = self.end(IntoKeyed { key }, sides);
         let stream = match partitions {
             Some(partitions) => stream.partitions(partitions),
             None => stream,
@@ -115,77 +129,53 @@ impl Segment {
     }
 
     /// Ends the stretch: what is behind it has its own nodes.
-    pub(super) fn finish(mut self) -> Stream<Value> {
+    pub(super) fn finish(mut self, sides: &Sides) -> Stream<Value> {
         match self.pending.take() {
-            Some(pending) => self.keyed(pending, None).end(IntoBranch),
-            None => self.end(IntoBranch),
+            Some(pending) => self.keyed(pending, None, sides).end(IntoBranch, sides),
+            None => self.end(IntoBranch, sides),
         }
+    }
+
+    /// The same, and what came too late for the operator called `name`.
+    pub(super) fn finish_with_late(self, name: &str, sides: &Sides) -> (Stream<Value>, Stream<Value>) {
+        self.finish(sides).side_output(&late_tag(name))
     }
 
     /// Ends the stretch before the key, which every reader gets for itself.
-    pub(super) fn share(mut self) -> (Stream<Value>, Option<Pending>) {
+    pub(super) fn share(mut self, sides: &Sides) -> (Stream<Value>, Option<Pending>) {
         let pending = self.pending.take();
-        (self.end(IntoBranch), pending)
+        (self.end(IntoBranch, sides), pending)
     }
 
     /// Every record one way; the first of several.
-    pub(super) fn route(mut self, name: &str, step: &StepModel, ways: &[Way]) -> (Stream<Value>, Vec<Stream<Value>>) {
+    pub(super) fn route(
+        mut self,
+        name: &str,
+        step: &StepModel,
+        ways: &[Way],
+        sides: &Sides,
+    ) -> (Stream<Value>, Vec<Stream<Value>>) {
         if let Some(pending) = self.pending.take() {
-            self = self.keyed(pending, None);
+            self = self.keyed(pending, None, sides);
         }
-        let ways = ways.iter().map(|way| (SideTag::new(&format!("{name}.{}", way.name.value)), way.when.clone()));
-        let on_error = step.on_error;
-        self.end(IntoWays { router: Router { label: Label::named("route", name), ways: ways.collect(), on_error } })
+        self.end(IntoWays { router: Router::new(name, step, ways), sides: sides.clone() }, sides)
     }
 
-    fn end<E: Ending>(self, ending: E) -> E::Out {
+    fn end<E: Ending>(self, ending: E, sides: &Sides) -> E::Out {
         let Segment { base, steps, .. } = self;
+        let mut letters = steps.letters();
         match base {
-            Base::Joined { streams, name, join } => joined(streams, &name, join, steps, ending),
-            Base::Plain(stream) => ending.end(stream.apply(PlainSteps(steps))),
+            Base::Joined(joined) => joined.build(BehindJoin { steps, ending: Sided { ending, letters, sides } }),
+            Base::Plain(stream) => Sided { ending, letters, sides }.end(stream.apply(PlainSteps(steps))),
             Base::Keyed { stream, steps: keyed, head } => {
+                letters.extend(keyed.letters());
+                letters.extend(head.as_ref().and_then(Head::letters));
+                let ending = Sided { ending, letters, sides };
                 let chain = stream.apply(KeyedSteps(keyed));
                 match head {
                     Some(head) => head.build(Behind { chain, steps, ending }),
                     None => ending.end(chain.apply(Unkey).apply(PlainSteps(steps))),
                 }
-            }
-        }
-    }
-}
-
-/// A join, and what follows it.
-fn joined<E: Ending>(
-    streams: Connected<Keyed<ValueKey, Either<Value, Value>>>,
-    name: &str,
-    join: Join,
-    steps: Steps,
-    ending: E,
-) -> E::Out {
-    let Join { kind, left, right } = join;
-    let (left, right) = (Text::from(left), Text::from(right));
-    let result = move |key: &ValueKey, a: &Value, b: Option<&Value>| {
-        let fields = [
-            ("key".into(), key.to_value()),
-            (left.clone(), a.clone()),
-            (right.clone(), b.cloned().unwrap_or_default()),
-        ];
-        Value::object::<Text, Value>(fields)
-    };
-    let behind = PlainSteps(steps);
-    let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-    match kind {
-        JoinKind::AsOf => {
-            let join = AsOfJoin::new(move |key: &ValueKey, a: Value, b: Option<&Value>| result(key, &a, b));
-            ending.end(streams.apply(join.named(name)).apply(behind))
-        }
-        JoinKind::Interval { before, after, keep_left } => {
-            let join = IntervalJoin::between(-millis(before), millis(after));
-            if keep_left {
-                ending.end(streams.apply(join.left(name, result)).apply(behind))
-            } else {
-                let pair = move |key: &ValueKey, a: &Value, b: &Value| result(key, a, Some(b));
-                ending.end(streams.apply(join.inner(name, pair)).apply(behind))
             }
         }
     }
@@ -242,8 +232,32 @@ impl Ending for IntoKeyed {
     }
 }
 
+/// Takes dead letters out, then ends as `ending` does.
+struct Sided<'a, E> {
+    ending: E,
+    /// The sinks that letters are for.
+    letters: BTreeSet<Text>,
+    sides: &'a Sides,
+}
+
+impl<E: Ending> Ending for Sided<'_, E> {
+    type Out = E::Out;
+
+    fn end<Op, In>(self, stream: Stream<Value, Op, In>) -> Self::Out
+    where
+        In: Send + 'static,
+        Op: Operator<In, Out = Value>,
+    {
+        if self.letters.is_empty() {
+            return self.ending.end(stream);
+        }
+        self.ending.end(self.sides.take_out(stream, &self.letters))
+    }
+}
+
 struct IntoWays {
     router: Router,
+    sides: Sides,
 }
 
 impl Ending for IntoWays {
@@ -254,8 +268,8 @@ impl Ending for IntoWays {
         In: Send + 'static,
         Op: Operator<In, Out = Value>,
     {
-        let tags: Vec<_> = self.router.ways.iter().map(|(tag, _)| tag.clone()).collect();
-        let mut rest = stream.apply(self.router).branch();
+        let (tags, letters) = (self.router.tags(), self.router.letters());
+        let mut rest = self.sides.take_out(stream.apply(self.router), &letters);
         let mut sides = Vec::new();
         for tag in tags {
             let (main, side) = rest.side_output(&tag);
@@ -288,36 +302,20 @@ where
     }
 }
 
-/// Sends every record the first way whose condition holds.
-#[derive(Clone)]
-struct Router {
-    label: Label,
-    ways: Vec<(SideTag<Value>, Expression)>,
-    on_error: crate::model::OnError,
+/// A join that waits for what is behind it.
+struct BehindJoin<E> {
+    steps: Steps,
+    ending: E,
 }
 
-impl Operator<Value> for Router {
-    type Out = Value;
+impl<E: Ending> WithJoin for BehindJoin<E> {
+    type Out = E::Out;
 
-    fn describe(&self, out: &mut Vec<Description>) {
-        out.push(Description::stateless(self.label.clone()));
-    }
-
-    fn on_record(&mut self, record: Record<Value>, out: &mut impl Collector<Value>) -> Result<()> {
-        for (tag, when) in &self.ways {
-            match when.holds(&record.value, record.timestamp.0) {
-                Ok(true) => {
-                    out.side(tag, record);
-                    return Ok(());
-                }
-                Ok(false) => {}
-                Err(_) if self.on_error == crate::model::OnError::Skip => return Ok(()),
-                Err(reason) => {
-                    let message = format!("step {}: {reason}; `onError: skip` would drop such records", self.label);
-                    return Err(Error::user_function(message));
-                }
-            }
-        }
-        out.collect(record)
+    fn with<Op, In>(self, stream: Stream<Value, Op, In>) -> E::Out
+    where
+        In: Send + 'static,
+        Op: Operator<In, Out = Value>,
+    {
+        self.ending.end(stream.apply(PlainSteps(self.steps)))
     }
 }

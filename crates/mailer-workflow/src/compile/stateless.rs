@@ -1,11 +1,13 @@
 //! Steps without state, fused: a record goes through all of them before the next one comes.
 
-use crate::model::{Condition, KeyOf, OnError, Operation, Setting};
-use crate::value::Object;
+use super::sides::Policy;
+use crate::dead_letter::DeadLetter;
+use crate::model::{Condition, KeyOf, Operation, Setting, StepModel};
+use crate::value::{Object, Text};
 use crate::{Expression, Path, Value, ValueKey};
-use mailer_core::{Keyed, Record, Result};
-use mailer_operators::{Collector, Counter, Description, Label, OpenOperator, Operator};
-use mailer_runtime::Error;
+use mailer_core::{Key, KeyHash, Keyed, Record, Result, Timestamp};
+use mailer_operators::{Collector, Counter, Description, Label, OpenOperator, Operator, SideTag};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a step does to one record.
@@ -80,7 +82,10 @@ impl Action {
             Action::Filter(condition) => {
                 return Ok(if condition.holds(record, timestamp)? { Outcome::GoesOn } else { Outcome::Ends });
             }
-            Action::Map(expression) => *record = expression.evaluate(record, timestamp)?,
+            Action::Map(expression) => {
+                let value = expression.evaluate(record, timestamp)?;
+                become_of(record, value);
+            }
             Action::Set { field, to } => {
                 let value = match to {
                     Setting::Value(value) => value.clone(),
@@ -95,9 +100,19 @@ impl Action {
                 }
             }
             Action::Remove(fields) => fields.iter().for_each(|field| drop(field.remove(record))),
-            Action::Project(fields) => *record = project(record, fields),
+            Action::Project(fields) => {
+                let projected = project(record, fields);
+                become_of(record, projected);
+            }
             Action::FlatMap(expression) => match expression.evaluate(record, timestamp)? {
-                Value::List(list) => return Ok(Outcome::Becomes(Arc::unwrap_or_clone(list))),
+                Value::List(list) => {
+                    let one = |value| {
+                        let mut one = record.clone();
+                        become_of(&mut one, value);
+                        one
+                    };
+                    return Ok(Outcome::Becomes(Arc::unwrap_or_clone(list).into_iter().map(one).collect()));
+                }
                 other => return Err(format!("the expression gives {}, not a list of records", other.kind())),
             },
             Action::Explode { field, to } => return explode(record, field, to),
@@ -105,6 +120,15 @@ impl Action {
             Action::CanReduce(fields) => fields.iter().try_for_each(|(field, wanted)| wanted.check(field, record))?,
         }
         Ok(Outcome::GoesOn)
+    }
+}
+
+/// The record is another one now, and still came from where it came.
+fn become_of(record: &mut Value, value: Value) {
+    let note = record.note().cloned();
+    *record = value;
+    if let Some(note) = note {
+        record.take_note(note);
     }
 }
 
@@ -165,23 +189,28 @@ impl KeyOf {
 #[derive(Clone, Debug)]
 pub(super) struct Stateless {
     label: Option<Label>,
-    /// For errors and counters.
-    name: String,
-    on_error: OnError,
+    /// For errors, counters and dead letters.
+    name: Text,
+    policy: Policy,
     action: Arc<Action>,
-    skipped: Counter,
+    /// Records that were skipped, or became dead letters.
+    refused: Counter,
 }
 
 impl Stateless {
-    pub(super) fn new(id: Option<&str>, on_error: OnError, action: Action) -> Self {
+    pub(super) fn new(step: &StepModel, action: Action) -> Self {
+        let id = step.id.as_ref().map(|id| id.value.as_str());
         let label = action.kind().map(|kind| id.map_or(Label::kind(kind), |id| Label::named(kind, id)));
-        let name = match (id, &label) {
-            (Some(id), _) => format!("\"{id}\""),
-            (None, Some(label)) => label.to_string(),
-            (None, None) => "key_by".into(),
-        };
-        Self { label, name, on_error, action: Arc::new(action), skipped: Counter::default() }
+        let name = id.or(label.as_ref().map(|label| label.kind)).unwrap_or("key_by").into();
+        let policy = Policy::of(&step.on_error);
+        Self { label, name, policy, action: Arc::new(action), refused: Counter::default() }
     }
+}
+
+/// Where records go behind steps.
+trait Exit {
+    fn emit(&mut self, value: Value) -> Result<()>;
+    fn letter(&mut self, tag: &SideTag<DeadLetter>, letter: DeadLetter);
 }
 
 /// Steps in order.
@@ -197,48 +226,65 @@ impl Steps {
         self.0.extend(others.0);
     }
 
+    /// The sinks that dead letters of these steps are for.
+    pub(super) fn letters(&self) -> BTreeSet<Text> {
+        self.0.iter().filter_map(|step| step.policy.sink()).collect()
+    }
+
     fn describe(&self, out: &mut Vec<Description>) {
         out.extend(self.0.iter().filter_map(|step| step.label.clone()).map(Description::stateless));
     }
 
     fn open(&mut self, context: &mut dyn OpenOperator) {
-        for step in self.0.iter_mut().filter(|step| step.on_error == OnError::Skip) {
-            step.skipped = context.counter(&step.name, "skipped");
+        for step in &mut self.0 {
+            if let Some(what) = step.policy.counted() {
+                step.refused = context.counter(&step.name, what);
+            }
         }
     }
 
     /// Takes a record through the steps from `first` on.
-    fn run(
-        &self,
-        first: usize,
-        mut record: Value,
-        timestamp: i64,
-        emit: &mut impl FnMut(Value) -> Result<()>,
-    ) -> Result<()> {
+    fn run(&self, first: usize, mut record: Value, timestamp: i64, exit: &mut impl Exit) -> Result<()> {
         for (place, step) in self.0.iter().enumerate().skip(first) {
             match step.action.act(&mut record, timestamp) {
                 Ok(Outcome::GoesOn) => {}
                 Ok(Outcome::Ends) => return Ok(()),
                 Ok(Outcome::Becomes(records)) => {
-                    return records.into_iter().try_for_each(|record| self.run(place + 1, record, timestamp, emit));
-                }
-                Err(_) if step.on_error == OnError::Skip => {
-                    step.skipped.add(1);
-                    return Ok(());
+                    return records.into_iter().try_for_each(|record| self.run(place + 1, record, timestamp, exit));
                 }
                 Err(reason) => {
-                    let message = format!("step {}: {reason}; `onError: skip` would drop such records", step.name);
-                    return Err(Error::user_function(message));
+                    let refused = step.policy.refused(&step.name, reason, record)?;
+                    step.refused.add(1);
+                    if let Some((tag, letter)) = refused {
+                        exit.letter(tag, letter);
+                    }
+                    return Ok(());
                 }
             }
         }
-        emit(record)
+        exit.emit(record)
     }
 }
 
 /// Steps over records.
 #[derive(Clone, Debug)]
 pub(super) struct PlainSteps(pub(super) Steps);
+
+struct Plain<'a, C> {
+    timestamp: Timestamp,
+    out: &'a mut C,
+}
+
+impl<C: Collector<Value>> Exit for Plain<'_, C> {
+    #[inline]
+    fn emit(&mut self, value: Value) -> Result<()> {
+        self.out.collect(Record { timestamp: self.timestamp, value })
+    }
+
+    fn letter(&mut self, tag: &SideTag<DeadLetter>, letter: DeadLetter) {
+        self.out.side(tag, Record { timestamp: self.timestamp, value: letter });
+    }
+}
 
 impl Operator<Value> for PlainSteps {
     type Out = Value;
@@ -255,13 +301,32 @@ impl Operator<Value> for PlainSteps {
     #[inline]
     fn on_record(&mut self, record: Record<Value>, out: &mut impl Collector<Value>) -> Result<()> {
         let Record { timestamp, value } = record;
-        self.0.run(0, value, timestamp.0, &mut |value| out.collect(Record { timestamp, value }))
+        self.0.run(0, value, timestamp.0, &mut Plain { timestamp, out })
     }
 }
 
 /// Steps over records that keep their key.
 #[derive(Clone, Debug)]
 pub(super) struct KeyedSteps(pub(super) Steps);
+
+struct UnderKey<'a, K, C> {
+    timestamp: Timestamp,
+    hash: KeyHash,
+    key: K,
+    out: &'a mut C,
+}
+
+impl<K: Key, C: Collector<Keyed<K, Value>>> Exit for UnderKey<'_, K, C> {
+    #[inline]
+    fn emit(&mut self, value: Value) -> Result<()> {
+        let value = Keyed { hash: self.hash, key: self.key.clone(), value };
+        self.out.collect(Record { timestamp: self.timestamp, value })
+    }
+
+    fn letter(&mut self, tag: &SideTag<DeadLetter>, letter: DeadLetter) {
+        self.out.side(tag, Record { timestamp: self.timestamp, value: letter });
+    }
+}
 
 impl Operator<Keyed<ValueKey, Value>> for KeyedSteps {
     type Out = Keyed<ValueKey, Value>;
@@ -282,8 +347,6 @@ impl Operator<Keyed<ValueKey, Value>> for KeyedSteps {
         out: &mut impl Collector<Keyed<ValueKey, Value>>,
     ) -> Result<()> {
         let Record { timestamp, value: Keyed { hash, key, value } } = record;
-        self.0.run(0, value, timestamp.0, &mut |value| {
-            out.collect(Record { timestamp, value: Keyed { hash, key: key.clone(), value } })
-        })
+        self.0.run(0, value, timestamp.0, &mut UnderKey { timestamp, hash, key, out })
     }
 }

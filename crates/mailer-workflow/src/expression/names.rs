@@ -53,10 +53,10 @@ pub(super) struct Looked {
     pub(super) problems: Vec<Problem>,
 }
 
-/// Looks through a program.
-pub(super) fn look_at(program: &Program) -> Looked {
+/// Looks through a program that also sees `variables`.
+pub(super) fn look_at(program: &Program, variables: &[&'static str]) -> Looked {
     let looked = Looked { reads: Projection::nothing(), uses_timestamp: false, problems: Vec::new() };
-    let mut look = Look { source: program.source_info(), bound: Vec::new(), looked };
+    let mut look = Look { source: program.source_info(), bound: variables.to_vec(), looked };
     look.expression(program.expression());
     look.looked
 }

@@ -14,6 +14,8 @@ pub(crate) enum Origin {
     Step(usize),
     /// One way of a route.
     Way(usize, usize),
+    /// What came too late for a step.
+    Late(usize),
 }
 
 /// The inputs of every step and every sink.
@@ -44,6 +46,10 @@ impl Graph {
         let last = model.steps.len().checked_sub(1).map(Origin::Step);
         let last = last.or((model.sources.len() == 1).then_some(Origin::Source(0)));
         for sink in &model.sinks {
+            if sink.dead_letters {
+                graph.sinks.push(resolve(&names, &sink.inputs, None, findings));
+                continue;
+            }
             if last.is_none() && sink.inputs.is_empty() && model.sources.len() > 1 {
                 several_sources(model, sink.id.span, "the sink", findings);
             }
@@ -95,7 +101,7 @@ impl Origin {
     pub(crate) fn step(self) -> Option<usize> {
         match self {
             Origin::Source(_) => None,
-            Origin::Step(step) | Origin::Way(step, _) => Some(step),
+            Origin::Step(step) | Origin::Way(step, _) | Origin::Late(step) => Some(step),
         }
     }
 }
@@ -107,6 +113,9 @@ fn names(model: &Model) -> HashMap<String, Origin> {
         names.insert(source.id.value.clone(), Origin::Source(place));
     }
     for (place, step) in model.steps.iter().enumerate() {
+        if let Some(late) = step.operation.as_ref().and_then(Operation::late) {
+            names.insert(late.value.clone(), Origin::Late(place));
+        }
         let Some(id) = &step.id else { continue };
         names.insert(id.value.clone(), Origin::Step(place));
         if let Some(Operation::Route(ways)) = &step.operation {

@@ -2,6 +2,7 @@
 
 use crate::expression::Expression;
 use crate::path::Path;
+use crate::template::Template;
 use crate::{Spanned, Value};
 use regex::Regex;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub(crate) enum Operation {
     Join(Join),
     Union,
     Route(Vec<Way>),
+    Process(ProcessSpec),
+    Call(Box<Call>),
 }
 
 /// When a filter keeps a record.
@@ -73,6 +76,16 @@ pub(crate) enum KeyOf {
 pub(crate) struct WindowSpec {
     pub(crate) kind: WindowKind,
     pub(crate) lateness: Duration,
+    /// What late records are called as an input; nothing when they are only counted.
+    pub(crate) late: Option<Spanned<String>>,
+    pub(crate) emit: Emission,
+}
+
+/// Which results of a window are put out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emission {
+    Final,
+    Updates { every: Option<Duration>, records: Option<u64> },
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +127,8 @@ pub(crate) struct Dedupe {
     pub(crate) horizon: Duration,
     pub(crate) fields: Vec<Path>,
     pub(crate) lateness: Duration,
+    /// What late records are called as an input.
+    pub(crate) late: Option<Spanned<String>>,
 }
 
 /// How two inputs are joined.
@@ -125,10 +140,12 @@ pub(crate) struct Join {
     pub(crate) right: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum JoinKind {
     Interval { before: Duration, after: Duration, keep_left: bool },
     AsOf,
+    Window { window: WindowSpec, keep_left: bool },
+    Lookup { keep_left: bool },
 }
 
 /// One way of a route.
@@ -136,4 +153,61 @@ pub(crate) enum JoinKind {
 pub(crate) struct Way {
     pub(crate) name: Spanned<String>,
     pub(crate) when: Expression,
+}
+
+/// State by key, by expressions.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessSpec {
+    /// The state of a key that has none.
+    pub(crate) initial: Value,
+    /// The next state.
+    pub(crate) update: Expression,
+    /// Whether anything is put out.
+    pub(crate) when: Option<Expression>,
+    /// What is put out.
+    pub(crate) emit: Expression,
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// A question to the outside for every record.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) url: Template,
+    pub(crate) method: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Expression>,
+    /// Where the answer is put.
+    pub(crate) to: Path,
+    pub(crate) timeout: Duration,
+    pub(crate) concurrency: usize,
+    pub(crate) retries: u32,
+    pub(crate) backoff: Duration,
+    pub(crate) ordered: bool,
+    /// How long answers are kept, and how many.
+    pub(crate) cache: Option<(Duration, usize)>,
+}
+
+impl Operation {
+    /// What its late records are called as an input.
+    pub(crate) fn late(&self) -> Option<&Spanned<String>> {
+        match self {
+            Operation::Window(window) => window.late.as_ref(),
+            Operation::Dedupe(dedupe) => dedupe.late.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it can fail at a record.
+    pub(crate) fn can_fail(&self) -> bool {
+        !matches!(
+            self,
+            Operation::Window(_)
+                | Operation::Dedupe(_)
+                | Operation::Join(_)
+                | Operation::Union
+                | Operation::Rename { .. }
+                | Operation::Remove(_)
+                | Operation::Project(_)
+        )
+    }
 }

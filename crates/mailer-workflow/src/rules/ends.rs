@@ -19,9 +19,8 @@ impl<'a> Look<'a> {
 pub(super) fn exactly_once(look: Look<'_>, findings: &mut Findings) {
     for (place, sink, connector) in look.sinks() {
         let kind = connector.section().name;
-        let Some(span) = sink.kind.as_ref().map(|kind| kind.span).filter(|_| connector.is_exactly_once()) else {
-            continue;
-        };
+        let stages = sink.settings.as_ref().is_some_and(|settings| connector.is_exactly_once(settings.fields()));
+        let Some(span) = sink.kind.as_ref().map(|kind| kind.span).filter(|_| stages) else { continue };
         if look.model.checkpoint.is_none() {
             let message = format!("{kind} writes exactly once, and the workflow takes no checkpoints");
             findings.add(
@@ -31,7 +30,9 @@ pub(super) fn exactly_once(look: Look<'_>, findings: &mut Findings) {
                 "add `checkpoint: {path: ./ckpt}`, or use a sink that writes at least once",
             );
         }
-        for origin in look.graph.upstream(&look.graph.sinks[place]) {
+        let letters = look.model.dead_letters().filter(|(_, id)| id.value == sink.id.value).map(|(origin, _)| origin);
+        let inputs: Vec<Origin> = look.graph.sinks[place].iter().copied().chain(letters).collect();
+        for origin in look.graph.upstream(&inputs) {
             let Origin::Source(source) = origin else { continue };
             let source = &look.model.sources[source];
             let Some(kind_of_source) = &source.kind else { continue };

@@ -53,6 +53,9 @@ pub(super) fn unused(look: Look<'_>, findings: &mut Findings) {
     for (place, step) in model.steps.iter().enumerate() {
         let name = step.id.as_ref().map_or("…", |id| id.value.as_str());
         complain(Origin::Step(place), step.span, format!("the output of {}", step.title()), name);
+        if let Some(late) = step.operation.as_ref().and_then(Operation::late) {
+            complain(Origin::Late(place), late.span, format!("the late records `{}`", late.value), &late.value);
+        }
         if let Some(Operation::Route(ways)) = &step.operation {
             for (number, way) in ways.iter().enumerate() {
                 let full = format!("{name}.{}", way.name.value);

@@ -4,8 +4,8 @@ use super::Look;
 use crate::model::{Graph, Model, Operation, Origin};
 use crate::{Code, Findings};
 
-/// Whether records are under a key behind `origin`. Filters and changes of fields keep the key; a reduce, a dedupe, a union
-/// and a route put records out without one.
+/// Whether records are under a key behind `origin`. Filters and changes of fields keep the key; a reduce, a dedupe, a union,
+/// a route, a process and an asyncMap put records out without one.
 pub(crate) fn is_keyed(model: &Model, graph: &Graph, origin: Origin) -> bool {
     let Origin::Step(place) = origin else { return false };
     match &model.steps[place].operation {
@@ -13,7 +13,13 @@ pub(crate) fn is_keyed(model: &Model, graph: &Graph, origin: Origin) -> bool {
         // A step that could not be read may be anything: no second finding because of it.
         None => true,
         Some(
-            Operation::Reduce(_) | Operation::Dedupe(_) | Operation::Join(_) | Operation::Union | Operation::Route(_),
+            Operation::Reduce(_)
+            | Operation::Dedupe(_)
+            | Operation::Join(_)
+            | Operation::Union
+            | Operation::Route(_)
+            | Operation::Process(_)
+            | Operation::Call(_),
         ) => false,
         Some(_) => match graph.steps[place].as_slice() {
             [input] if graph.order.contains(&place) => is_keyed(model, graph, *input),
@@ -29,7 +35,7 @@ pub(super) fn keyed(look: Look<'_>, findings: &mut Findings) {
         let behind_window = inputs.iter().any(|input| is_window(look.model, *input));
         let needs = match step.operation {
             Some(Operation::Reduce(_)) => !behind_window,
-            Some(Operation::Window(_) | Operation::Dedupe(_)) => true,
+            Some(Operation::Window(_) | Operation::Dedupe(_) | Operation::Process(_)) => true,
             _ => false,
         };
         if needs && !inputs.is_empty() && !inputs.iter().all(|input| is_keyed(look.model, look.graph, *input)) {

@@ -13,7 +13,8 @@ pub(super) fn unique(look: Look<'_>, findings: &mut Findings) {
     let sources = sources.map(|source| (&source.id, "source"));
     let steps = model.steps.iter().filter_map(|step| Some((step.id.as_ref()?, "step")));
     let sinks = model.sinks.iter().filter(|sink| sink.named || !several_sinks).map(|sink| (&sink.id, "sink"));
-    let all: Vec<(&Spanned<String>, &str)> = sources.chain(steps).chain(sinks).collect();
+    let late = model.steps.iter().filter_map(|step| Some((step.operation.as_ref()?.late()?, "name for late records")));
+    let all: Vec<(&Spanned<String>, &str)> = sources.chain(steps).chain(sinks).chain(late).collect();
     for (place, (id, what)) in all.iter().enumerate() {
         let Some((first, other)) = all[..place].iter().find(|(known, _)| known.value == id.value) else { continue };
         let message = format!("this {what} is called `{}`, and so is a {other} on line {}", id.value, first.span.line);
@@ -28,7 +29,16 @@ fn later(a: Span, b: Span) -> Span {
 /// Steps whose state is stored under their name, and ends that others must tell apart.
 pub(super) fn present(look: Look<'_>, findings: &mut Findings) {
     for step in &look.model.steps {
-        let keeps = matches!(step.operation, Some(Operation::Reduce(_) | Operation::Dedupe(_) | Operation::Join(_)));
+        let keeps = matches!(
+            step.operation,
+            Some(
+                Operation::Reduce(_)
+                    | Operation::Dedupe(_)
+                    | Operation::Join(_)
+                    | Operation::Process(_)
+                    | Operation::Call(_)
+            )
+        );
         if keeps && step.id.is_none() {
             let message = format!("{} has no `id`, and its state is stored under it", step.title());
             findings.add(

@@ -1,14 +1,18 @@
 //! Windows that can work, and event time to close them.
 
 use super::Look;
-use crate::model::{Operation, Origin, WindowKind};
+use crate::model::{Join, JoinKind, Operation, Origin, WindowKind};
 use crate::{Code, Findings, Spanned};
 use std::time::Duration;
 
 /// Sizes, slides and gaps.
 pub(super) fn settings(look: Look<'_>, findings: &mut Findings) {
     for step in &look.model.steps {
-        let Some(Operation::Window(window)) = &step.operation else { continue };
+        let window = match &step.operation {
+            Some(Operation::Window(window)) => window,
+            Some(Operation::Join(Join { kind: JoinKind::Window { window, .. }, .. })) => window,
+            _ => continue,
+        };
         let mut whole = |what: &str, duration: &Spanned<Duration>| {
             if duration.value.is_zero() || !duration.value.subsec_nanos().is_multiple_of(1_000_000) {
                 let message = format!("the {what} of a window cannot be {:?}", duration.value);
@@ -65,7 +69,8 @@ pub(super) fn watermarks(look: Look<'_>, findings: &mut Findings) {
     for (place, step) in look.model.steps.iter().enumerate() {
         let by_time = match &step.operation {
             Some(Operation::Window(window)) => !matches!(window.kind, WindowKind::Global { .. }),
-            Some(Operation::Dedupe(_) | Operation::Join(_)) => true,
+            Some(Operation::Join(join)) => !matches!(join.kind, JoinKind::Lookup { .. }),
+            Some(Operation::Dedupe(_)) => true,
             _ => false,
         };
         if !by_time {

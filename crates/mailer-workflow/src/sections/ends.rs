@@ -1,6 +1,6 @@
 //! What all sources, and all sinks, have in common.
 
-use super::ON_ERROR;
+use super::{DEAD_LETTER, ON_ERROR};
 use crate::schema::{Key, Section, Shape, Word};
 
 pub(crate) const SOURCE: Section = Section {
@@ -14,7 +14,12 @@ pub(crate) const SOURCE: Section = Section {
             .or("the time the source gives"),
         Key::optional("watermark", Shape::Section(&WATERMARK), "How far event time has moved. Windows wait for it.")
             .or("only at the end of input"),
-        Key::optional("onError", Shape::Word(ON_ERROR), "What becomes of a record that cannot be decoded.").or("fail"),
+        Key::optional(
+            "onError",
+            Shape::WordOr(ON_ERROR, &DEAD_LETTER),
+            "What becomes of a record that cannot be decoded.",
+        )
+        .or("fail"),
     ],
     rules: &[],
     example: "type: stdin

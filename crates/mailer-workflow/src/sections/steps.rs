@@ -1,6 +1,8 @@
-//! The steps, each a page of the reference.
+//! The steps without a key, each a page of the reference.
 
-use super::ON_ERROR;
+use super::by_key::{DEDUPE, JOIN, KEY_BY, PROCESS, REDUCE, WINDOW};
+use super::call::ASYNC_MAP;
+use super::{DEAD_LETTER, ON_ERROR};
 use crate::schema::{Key, Rule, Section, Shape, Word};
 
 pub(crate) const STEP: Section = Section {
@@ -15,7 +17,8 @@ pub(crate) const STEP: Section = Section {
             "The ids of the steps or sources whose records it takes.",
         )
         .or("the step before"),
-        Key::optional("onError", Shape::Word(ON_ERROR), "What becomes of a record it cannot handle.").or("fail"),
+        Key::optional("onError", Shape::WordOr(ON_ERROR, &DEAD_LETTER), "What becomes of a record it cannot handle.")
+            .or("fail"),
     ],
     rules: &[],
     example: "id: completed
@@ -28,7 +31,7 @@ onError: skip
 
 pub(crate) const STEPS: &[&Section] = &[
     &FILTER, &MAP, &SET, &RENAME, &REMOVE, &PROJECT, &FLAT_MAP, &EXPLODE, &KEY_BY, &WINDOW, &REDUCE, &DEDUPE, &JOIN,
-    &UNION, &ROUTE,
+    &UNION, &ROUTE, &PROCESS, &ASYNC_MAP,
 ];
 
 /// How a field is compared.
@@ -141,167 +144,6 @@ pub(crate) const EXPLODE: Section = Section {
     rules: &[],
     example: "field: items
 to: item
-",
-};
-
-pub(crate) const KEY_BY: Section = Section {
-    name: "keyBy",
-    summary: "Puts every record under a key. What follows handles the records of a key in order, on the worker that owns it.",
-    keys: &[
-        Key::optional(
-            "field",
-            Shape::Path,
-            "The field whose value is the key. Text, numbers and truth values can be keys.",
-        ),
-        Key::optional("fields", Shape::List(&Shape::Path), "Several fields, whose values together are the key."),
-        Key::optional("expr", Shape::Expression, "The key, of `record`."),
-        Key::optional("partitions", Shape::Integer(1, 1_024), "How many workers share the keys.")
-            .or("the workers of the job"),
-    ],
-    rules: &[Rule::OneOf(&["field", "fields", "expr"])],
-    example: "field: customer.id
-partitions: 4
-",
-};
-
-/// Kinds of windows.
-pub(crate) const WINDOWS: &[Word] = &[
-    Word::new("tumbling", "of one `size`, side by side"),
-    Word::new("sliding", "of one `size`, one beginning every `slide`"),
-    Word::new("session", "that end when a key has been silent for `gap`"),
-    Word::new("global", "all of time, put out after so many `records`"),
-];
-
-pub(crate) const WINDOW: Section = Section {
-    name: "window",
-    summary: "Groups the records of each key by event time. The `reduce` that follows says what is computed; its results have \
-              `windowStart` and `windowEnd`. A window is put out once, when the watermark has passed its end.",
-    keys: &[
-        Key::required("type", Shape::Word(WINDOWS), "Which windows."),
-        Key::optional("size", Shape::Duration, "How long a tumbling or sliding window is."),
-        Key::optional("slide", Shape::Duration, "How often a sliding window begins."),
-        Key::optional("offset", Shape::Duration, "How much later windows begin: for days of another time zone.")
-            .or("none"),
-        Key::optional("gap", Shape::Duration, "The silence that ends a session."),
-        Key::optional(
-            "records",
-            Shape::Integer(1, i64::MAX),
-            "After how many records of a key a global window is put out.",
-        ),
-        Key::optional("lateness", Shape::Duration, "How long a window waits for late records.").or("none"),
-    ],
-    rules: &[],
-    example: "type: tumbling
-size: 1m
-lateness: 10s
-",
-};
-
-/// What can be computed.
-pub(crate) const FUNCTIONS: &[Word] = &[
-    Word::new("count", "how many records; takes no `field`"),
-    Word::new("sum", "the sum of the field"),
-    Word::new("min", "the least value of the field"),
-    Word::new("max", "the greatest value of the field"),
-    Word::new("avg", "the mean of the field"),
-    Word::new("first", "the value of the field in the first record"),
-    Word::new("last", "the value of the field in the last record"),
-    Word::new("collect", "all values of the field, as a list"),
-    Word::new("distinctCount", "how many different values of the field"),
-    Word::new("topN", "the `n` greatest values of the field, the greatest first"),
-];
-
-pub(crate) const REDUCE: Section = Section {
-    name: "reduce",
-    summary: "Computes something over the records of a key, and puts out `{\"key\": …, \"<function>\": …}` at every record; \
-              behind a `window`, once for each window. Records without the field do not count. State is stored under the id \
-              of the step.",
-    keys: &[
-        Key::optional("function", Shape::Word(FUNCTIONS), "What is computed."),
-        Key::optional("field", Shape::Path, "The field it is computed of."),
-        Key::optional("as", Shape::Text, "What the result is called.").or("the name of the function"),
-        Key::optional("n", Shape::Integer(1, 10_000), "How many values `topN` keeps.").or("10"),
-        Key::optional(
-            "functions",
-            Shape::Map(&Shape::Section(&FUNCTION)),
-            "Several at once, each under the name of its result.",
-        ),
-    ],
-    rules: &[Rule::OneOf(&["function", "functions"]), Rule::Needs("field", "function"), Rule::Needs("as", "function")],
-    example: "functions:
-  orders: {function: count}
-  revenue: {function: sum, field: amount}
-",
-};
-
-pub(crate) const FUNCTION: Section = Section {
-    name: "functions",
-    summary: "One of several results of a `reduce`.",
-    keys: &[
-        Key::required("function", Shape::Word(FUNCTIONS), "What is computed."),
-        Key::optional("field", Shape::Path, "The field it is computed of."),
-        Key::optional("n", Shape::Integer(1, 10_000), "How many values `topN` keeps.").or("10"),
-    ],
-    rules: &[],
-    example: "function: topN
-field: amount
-n: 3
-",
-};
-
-pub(crate) const DEDUPE: Section = Section {
-    name: "dedupe",
-    summary: "Drops a record when an equal one of the same key has been let through less than the horizon before, in event \
-              time. Without fields, all records of a key are equal.",
-    keys: &[
-        Key::required("horizon", Shape::Duration, "How far apart repetitions can be."),
-        Key::optional("fields", Shape::OneOrMore(&Shape::Path), "The fields that make two records equal.")
-            .or("the key"),
-        Key::optional("lateness", Shape::Duration, "How late a record may be and still be judged.").or("none"),
-    ],
-    rules: &[],
-    example: "horizon: 1h
-fields: [order_id]
-lateness: 1m
-",
-};
-
-/// How two streams are joined.
-pub(crate) const JOINS: &[Word] = &[
-    Word::new(
-        "interval",
-        "every pair of which the right record is from `before` earlier to `after` later than the left one",
-    ),
-    Word::new("asOf", "every left record with the latest right one at its time, or null"),
-];
-
-/// What becomes of left records without a partner.
-pub(crate) const UNMATCHED: &[Word] =
-    &[Word::new("drop", "nothing is put out for them"), Word::new("keep", "they are put out with null on the right")];
-
-pub(crate) const JOIN: Section = Section {
-    name: "join",
-    summary: "Puts records of two inputs together that have one key and are near each other in event time. The inputs are two \
-              `keyBy` steps, the left one first. Results are `{\"key\": …, \"left\": …, \"right\": …}`.",
-    keys: &[
-        Key::required("type", Shape::Word(JOINS), "Which records belong together."),
-        Key::optional("before", Shape::Duration, "How much earlier the right record may be (interval).").or("0s"),
-        Key::optional("after", Shape::Duration, "How much later the right record may be (interval).").or("0s"),
-        Key::optional(
-            "unmatched",
-            Shape::Word(UNMATCHED),
-            "What becomes of left records without a partner (interval).",
-        )
-        .or("drop"),
-        Key::optional("left", Shape::Text, "What the left record is called in the result.").or("left"),
-        Key::optional("right", Shape::Text, "What the right record is called in the result.").or("right"),
-    ],
-    rules: &[],
-    example: "type: interval
-after: 1h
-unmatched: keep
-left: order
-right: payment
 ",
 };
 

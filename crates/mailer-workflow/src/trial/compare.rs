@@ -1,32 +1,50 @@
 //! What came against what a test expects.
 
-use crate::model::{Expected, Happening, TestModel};
+use super::ends::Outputs;
+use crate::model::{Expected, Happening, Seen, TestModel};
 use crate::{Code, Finding, Span, Spanned, Value};
 
 /// Everything that differs, each at its line.
-pub(super) fn compare(test: &TestModel, outputs: &[Vec<Value>]) -> Vec<Finding> {
+pub(super) fn compare(test: &TestModel, outputs: &Outputs) -> Vec<Finding> {
+    let sinks = outputs.sinks.iter().enumerate().map(|(place, output)| (Seen::Sink(place), output));
+    let all = sinks.chain([(Seen::Late, &outputs.late)]);
+    let mut findings: Vec<_> = all.flat_map(|(of, output)| compare_one(test, of, output)).collect();
+    findings.sort_by_key(|finding| finding.span);
+    findings
+}
+
+fn compare_one(test: &TestModel, output: Seen, came: &[Value]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (sink, output) in outputs.iter().enumerate() {
-        let mut rest: &[Value] = output;
-        let (mut last, mut open) = (None, false);
-        for step in &test.steps {
-            let Happening::Expect { sink: of, how, records, span } = step else { continue };
-            if *of != sink {
-                continue;
-            }
-            last = Some(*span);
-            open |= *how == Expected::Among;
-            match how {
-                Expected::InOrder => rest = in_order(records, rest, &mut findings),
-                Expected::InAnyOrder => rest = in_any_order(records, rest, &mut findings),
-                Expected::Among => missing(records, &mut rest.to_vec(), &mut findings),
-            }
+    let mut rest = came;
+    let (mut last, mut open) = (None, false);
+    for step in &test.steps {
+        let Happening::Expect { of, how, records, span } = step else { continue };
+        if *of != output {
+            continue;
         }
-        if let (Some(span), false, [next, ..]) = (last, open, rest) {
-            findings.push(surplus(span, next, rest.len()));
+        last = Some(*span);
+        open |= *how == Expected::Among;
+        match how {
+            Expected::InOrder => rest = in_order(records, rest, &mut findings),
+            Expected::InAnyOrder => rest = in_any_order(records, rest, Value::eq, &mut findings),
+            Expected::Fields => rest = in_any_order(records, rest, fits, &mut findings),
+            Expected::Among => missing(records, &mut rest.to_vec(), Value::eq, &mut findings),
         }
     }
+    if let (Some(span), false, [next, ..]) = (last, open, rest) {
+        findings.push(surplus(span, next, rest.len()));
+    }
     findings
+}
+
+/// Whether `came` has all the fields that are expected; it may have more.
+fn fits(came: &Value, expected: &Value) -> bool {
+    match (came.seen(), expected.seen()) {
+        (Value::Object(came), Value::Object(expected)) => {
+            expected.fields().iter().all(|(name, expected)| came.get(name).is_some_and(|came| fits(came, expected)))
+        }
+        (came, expected) => came == expected,
+    }
 }
 
 fn surplus(span: Span, next: &Value, count: usize) -> Finding {
@@ -54,10 +72,15 @@ fn in_order<'o>(expected: &[Spanned<Value>], came: &'o [Value], findings: &mut V
     came.get(expected.len()..).unwrap_or_default()
 }
 
-fn in_any_order<'o>(expected: &[Spanned<Value>], came: &'o [Value], findings: &mut Vec<Finding>) -> &'o [Value] {
+fn in_any_order<'o>(
+    expected: &[Spanned<Value>],
+    came: &'o [Value],
+    same: fn(&Value, &Value) -> bool,
+    findings: &mut Vec<Finding>,
+) -> &'o [Value] {
     let (now, rest) = came.split_at(expected.len().min(came.len()));
     let mut unclaimed = now.to_vec();
-    missing(expected, &mut unclaimed, findings);
+    missing(expected, &mut unclaimed, same, findings);
     if let (Some(first), Some(record)) = (unclaimed.first(), expected.first()) {
         let message = format!("{first} came, and is none of the {} that are expected here", expected.len());
         let help = "repair the pipeline, or what is expected";
@@ -67,9 +90,14 @@ fn in_any_order<'o>(expected: &[Spanned<Value>], came: &'o [Value], findings: &m
 }
 
 /// Takes the records out of `unclaimed`, and says which were not there.
-fn missing(expected: &[Spanned<Value>], unclaimed: &mut Vec<Value>, findings: &mut Vec<Finding>) {
+fn missing(
+    expected: &[Spanned<Value>],
+    unclaimed: &mut Vec<Value>,
+    same: fn(&Value, &Value) -> bool,
+    findings: &mut Vec<Finding>,
+) {
     for record in expected {
-        match unclaimed.iter().position(|other| *other == record.value) {
+        match unclaimed.iter().position(|other| same(other, &record.value)) {
             Some(place) => drop(unclaimed.remove(place)),
             None => {
                 let help = "repair the pipeline, or what is expected";

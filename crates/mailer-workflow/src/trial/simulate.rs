@@ -1,13 +1,14 @@
 //! The same input under many seeds, with crashes anywhere: the output must not know of it.
 
-use super::{Kept, Script, Tested};
+use super::ends::Ends;
+use super::{Tested, failed};
 use crate::connector::Registry;
-use crate::model::TestModel;
+use crate::model::{Happening, TestModel};
 use crate::value::Text;
 use crate::{Code, Finding, Value, Workflow};
-use mailer_runtime::testing::{Outcome, Seed};
+use mailer_runtime::testing::{Outcome, Seed, SeededRun, run_seeded};
 use mailer_runtime::{Error, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Starts that may be killed; later ones run in peace.
@@ -23,7 +24,7 @@ type ByKey = BTreeMap<String, Vec<String>>;
 impl Workflow {
     /// Runs what the tests in the file send under `seeds` seeds, killing the job at steps that the seed draws, and compares
     /// the output of every sink with that of a run in peace: the same records, for each key in the same order. What the
-    /// tests expect, and where they crash, does not matter here.
+    /// tests expect, where they crash, and how they move time, does not matter here.
     ///
     /// Checkpoints are written below `folder`, which is empty.
     pub fn simulate(&self, registry: &Registry, folder: &Path, seeds: u64) -> Result<Vec<Tested>> {
@@ -34,18 +35,15 @@ impl Workflow {
     }
 
     fn simulate_test(&self, test: &TestModel, registry: &Registry, folder: &Path, seeds: u64) -> Result<Tested> {
-        let scripts = self.everything(test);
-        let peace = self.kept();
-        let run = self.start(registry, &scripts, &peace, &folder.join("peace"), test.seed, None)?;
+        let peace = self.everything(test);
+        let run = self.start(registry, &peace, &folder.join("peace"), test.seed, None)?;
         if let Err(error) = run.outcome {
-            let help = "repair the pipeline, or the records that the test sends";
-            let finding = Finding::new(Code::Unexpected, test.name.span, format!("the job fails: {error}"), help);
-            return Ok(Tested { name: test.name.value.clone(), findings: vec![finding] });
+            return Ok(Tested { name: test.name.value.clone(), findings: vec![failed(test, &error)] });
         }
-        let undisturbed: Vec<ByKey> = self.shown(&peace).iter().map(|output| by_key(output)).collect();
+        let undisturbed: Vec<ByKey> = peace.shown(&self.model).sinks.iter().map(|output| by_key(output)).collect();
         let mut findings = Vec::new();
         for seed in 1..=seeds {
-            let shown = self.disturbed(registry, &scripts, &folder.join(seed.to_string()), seed)?;
+            let shown = self.disturbed(test, registry, &folder.join(seed.to_string()), seed)?;
             let differs = shown.iter().zip(&undisturbed).position(|(output, expected)| by_key(output) != *expected);
             if let Some(sink) = differs {
                 let id = &self.model.sinks[sink].id.value;
@@ -62,18 +60,12 @@ impl Workflow {
     }
 
     /// What all sinks show at the end of a life with crashes.
-    fn disturbed(
-        &self,
-        registry: &Registry,
-        scripts: &HashMap<String, Script>,
-        folder: &Path,
-        seed: u64,
-    ) -> Result<Vec<Vec<Value>>> {
-        let kept: HashMap<String, Kept> = self.kept();
+    fn disturbed(&self, test: &TestModel, registry: &Registry, folder: &Path, seed: u64) -> Result<Vec<Vec<Value>>> {
+        let ends = self.everything(test);
         let mut chance = Seed::new(seed);
         for start in 0..=KILLED {
             let crash = (start < KILLED && chance.below(4) > 0).then(|| chance.below(LATEST));
-            let run = self.start(registry, scripts, &kept, folder, chance.draw(), crash)?;
+            let run = self.start(registry, &ends, folder, chance.draw(), crash)?;
             match run.outcome {
                 Ok(Outcome::Finished) => break,
                 Ok(Outcome::Crashed) => {}
@@ -82,13 +74,30 @@ impl Workflow {
         }
         // Thousands of folders of checkpoints are of no use to anybody; one that stays does no harm.
         let _ = std::fs::remove_dir_all(folder);
-        Ok(self.shown(&kept))
+        Ok(ends.shown(&self.model).sinks)
+    }
+
+    /// One start of the job, until it ends or is dropped.
+    fn start(
+        &self,
+        registry: &Registry,
+        ends: &Ends,
+        folder: &Path,
+        seed: u64,
+        crash: Option<u64>,
+    ) -> Result<SeededRun> {
+        run_seeded(self.trial(registry, ends, folder, false)?, seed, crash)
     }
 
     /// All that a test sends, to its end.
-    fn everything(&self, test: &TestModel) -> HashMap<String, Script> {
-        let crashes = test.steps.iter().filter(|step| matches!(step, crate::model::Happening::Crash)).count();
-        self.scripts(test, crashes, crashes)
+    fn everything(&self, test: &TestModel) -> Ends {
+        let ends = Ends::ending(&self.model, test);
+        for step in &test.steps {
+            if let Happening::Send { source, records } = step {
+                ends.script(&self.model.sources[*source].id.value).give(records);
+            }
+        }
+        ends
     }
 }
 

@@ -1,42 +1,52 @@
 //! A source that reads what a test sends.
 
 use crate::decoder::Decoder;
-use crate::{Value, write_json};
+use crate::{Provenance, Value};
 use mailer_core::{
-    Batch, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, SplitState, StartAt, Timestamp,
-    WorkerContext,
+    Batch, Polled, Record, Result, Source, SourceFactory, SplitId, SplitState, StartAt, Timestamp, WorkerContext,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Records as a connector would read them: JSON.
+/// What a source reads, as a connector would: bytes. Clones are the same script, which may grow.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
-    lines: Vec<Vec<u8>>,
+    source: Arc<str>,
+    lines: Arc<Mutex<Vec<Vec<u8>>>>,
     /// Whether the input ends behind them; otherwise it waits.
     ends: bool,
 }
 
 impl Script {
-    pub(super) fn new(ends: bool) -> Self {
-        Self { lines: Vec::new(), ends }
+    pub(super) fn new(source: &str, ends: bool) -> Self {
+        Self { source: source.into(), lines: Arc::default(), ends }
     }
 
-    pub(super) fn extend(&mut self, records: &[Value]) {
-        for record in records {
-            let mut line = Vec::new();
-            write_json(record, &mut line);
-            self.lines.push(line);
-        }
+    pub(super) fn give(&self, records: &[Vec<u8>]) {
+        self.lines().extend_from_slice(records);
     }
 
     pub(super) fn decoded_by(self, decoder: Decoder) -> ScriptSource {
-        ScriptSource { script: Arc::new(self), decoder }
+        ScriptSource { script: self, decoder }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, position: u64) -> Option<Vec<u8>> {
+        self.lines().get(position as usize).cloned()
+    }
+
+    fn from(&self, position: u64) -> Provenance {
+        let position = position as i64;
+        let (topic, partition) = (Some(self.source.clone()), Some(0));
+        Provenance { topic, partition, offset: Some(position), timestamp: Some(position), ..Provenance::default() }
     }
 }
 
 /// Makes the source of one worker.
 pub(super) struct ScriptSource {
-    script: Arc<Script>,
+    script: Script,
     decoder: Decoder,
 }
 
@@ -53,7 +63,7 @@ impl SourceFactory for ScriptSource {
 }
 
 pub(super) struct ScriptReader {
-    script: Arc<Script>,
+    script: Script,
     decoder: Decoder,
     position: u64,
 }
@@ -74,17 +84,17 @@ impl Source for ScriptReader {
     }
 
     fn poll(&mut self, out: &mut Batch<Value>) -> Result<Polled> {
-        let mut bytes = 0;
-        while let (Some(line), true) = (self.script.lines.get(self.position as usize), out.len() < MAX_BATCH_RECORDS) {
-            let timestamp = Timestamp(self.position as i64);
-            self.position += 1;
-            bytes += line.len();
-            out.extend(self.decoder.json(line)?.map(|value| Record::new(timestamp, value)));
-        }
-        Ok(match (out.is_empty(), self.script.ends) {
-            (false, _) => Polled::Records { split: SplitId::new("sent", 0), bytes },
-            (true, true) => Polled::Ended,
-            (true, false) => Polled::Nothing { caught_up: true },
+        // One by one, as the smallest batches that there are.
+        let position = self.position;
+        let Some(line) = self.script.line(position) else {
+            return Ok(if self.script.ends { Polled::Ended } else { Polled::Nothing { caught_up: true } });
+        };
+        self.position += 1;
+        let record = self.decoder.json_from(&line, || self.script.from(position))?;
+        out.extend(record.map(|value| Record::new(Timestamp(position as i64), value)));
+        Ok(match out.is_empty() {
+            false => Polled::Records { split: SplitId::new("sent", 0), bytes: line.len() },
+            true => Polled::Nothing { caught_up: false },
         })
     }
 
@@ -93,8 +103,7 @@ impl Source for ScriptReader {
     }
 
     fn split_state(&self, _: &SplitId) -> Option<SplitState> {
-        let left = (self.position as usize) < self.script.lines.len();
-        Some(match (left, self.script.ends) {
+        Some(match (self.script.line(self.position).is_some(), self.script.ends) {
             (true, _) => SplitState::Reading,
             (false, true) => SplitState::Ended,
             (false, false) => SplitState::CaughtUp,

@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for Value {
             Read::Float(n) => Value::Float(n),
             Read::Text(text) => Value::Text(text),
             Read::List(list) => list.into(),
-            Read::Object(fields) => Value::Object(Arc::new(Object { fields })),
+            Read::Object(fields) => Value::Object(Arc::new(Object { fields, note: None })),
         })
     }
 }

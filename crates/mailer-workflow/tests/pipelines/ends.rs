@@ -88,7 +88,10 @@ impl Bench {
     }
 
     pub(crate) fn run(&self, yaml: &str) -> Result<()> {
-        self.env(yaml).execute()
+        let workflow = self.load(yaml);
+        let env = workflow.env();
+        workflow.compile(&env, &self.registry)?;
+        env.execute()
     }
 
     /// Runs the tests in the file.
@@ -111,6 +114,22 @@ impl Bench {
         let kept = self.outputs.lock().unwrap().get(name).map(Collect::take).unwrap_or_default();
         kept.iter().map(ToString::to_string).collect()
     }
+}
+
+/// Runs the tests that stand in `yaml`; what was found, as `line:column message`.
+pub(crate) fn findings(yaml: &str) -> Vec<String> {
+    let bench = Bench::with(&[("in", &[]), ("other", &[])]);
+    let workflow = bench.load(yaml);
+    let folder = tempfile::TempDir::new().unwrap();
+    let tested = bench.test(&workflow, folder.path());
+    assert!(!tested.is_empty(), "there is no test");
+    let found = tested.iter().flat_map(|tested| &tested.findings);
+    found.map(|finding| format!("{}:{} {}", finding.span.line, finding.span.column, finding.message)).collect()
+}
+
+/// Nothing is found by the tests that stand in `yaml`.
+pub(crate) fn passes(yaml: &str) {
+    assert_eq!(findings(yaml), [] as [String; 0]);
 }
 
 /// What `pipeline` makes of records, in the order in which it comes out of one worker.

@@ -92,7 +92,7 @@ impl SinkConnector for Sink {
         self.0
     }
 
-    fn is_exactly_once(&self) -> bool {
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
         self.0.name == "txnKafka"
     }
 

@@ -1,0 +1,145 @@
+//! PostgreSQL: rows, exactly once.
+
+use super::text;
+use mailer_core::{Record, Result};
+use mailer_postgres::{Cell, Place, PostgresSink};
+use mailer_runtime::Stream;
+use mailer_workflow::{
+    Code, Fields, Findings, Identity, Key, Path, Section, Shape, SinkConnector, Target, Value, Word,
+};
+
+const MODES: &[Word] = &[
+    Word::new("insert", "every record becomes a row"),
+    Word::new("upsert", "a record replaces the row with its `key`; of several the last one counts"),
+];
+
+const SECTION: Section = Section {
+    name: "postgres",
+    summary: "Writes rows to a table of PostgreSQL exactly once: in one SQL transaction for each checkpoint, together with a \
+              row in the table `mailer_progress` that names the checkpoint. Needs `checkpoint:`. Every value is checked \
+              against the type of its column before the checkpoint is decided; a row that the table refuses afterwards (a \
+              violated constraint) stops the job until the table is repaired.",
+    keys: &[
+        Key::required("url", Shape::Text, "The database: `postgres://user:password@host:5432/database`."),
+        Key::required("table", Shape::Text, "The table, with its schema where it needs one. It has to be there."),
+        Key::required("columns", Shape::Map(&Shape::Path), "The columns that are written, each with its field."),
+        Key::optional("mode", Shape::Word(MODES), "What becomes of a row that is there.").or("insert"),
+        Key::optional(
+            "key",
+            Shape::OneOrMore(&Shape::Text),
+            "The columns that make a row the same, with `mode: upsert`. They need a unique index.",
+        ),
+        Key::optional(
+            "progressId",
+            Shape::Text,
+            "Names the progress of this job in the database; no other job may use it, and it must stay the same.",
+        )
+        .or("the name of the workflow"),
+        Key::optional("timeout", Shape::Duration, "How long one publish may take.").or("60s"),
+    ],
+    rules: &[],
+    example: "url: \"${DATABASE_URL:-postgres://localhost/shop}\"
+table: totals
+columns: {customer: key, total: sum}
+mode: upsert
+key: customer
+progressId: totals-v1
+timeout: 60s
+",
+};
+
+pub(super) struct PostgresOut;
+
+impl SinkConnector for PostgresOut {
+    fn section(&self) -> &'static Section {
+        &SECTION
+    }
+
+    fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
+        if let Some(url) = settings.text("url")
+            && let Err(error) = Place::parse(&url.value)
+        {
+            let help = "write it like postgres://user:password@host:5432/database";
+            findings.add(Code::BadValue, url.span, error.message().to_owned(), help);
+        }
+        let (upserts, keys) = (text(settings, "mode") == "upsert", settings.texts("key"));
+        if upserts && keys.is_empty() {
+            let (span, help) = (settings.key_span("mode"), "add `key:` with the columns that make a row the same");
+            findings.add(Code::MissingKey, span, "`mode: upsert` has no `key`", help);
+        }
+        if !upserts && !keys.is_empty() {
+            let (span, help) = (settings.key_span("key"), "add `mode: upsert`, or remove `key`");
+            findings.add(Code::Conflict, span, "`key` does nothing with `mode: insert`", help);
+        }
+        let columns = columns(settings);
+        if columns.is_empty() {
+            let (span, help) = (settings.key_span("columns"), "write `column: field` for each, such as `total: sum`");
+            findings.add(Code::BadValue, span, "no column is written", help);
+        }
+        for key in keys.iter().filter(|key| !columns.iter().any(|(column, _)| *column == key.value)) {
+            let message = format!("the key `{}` is none of the columns that are written", key.value);
+            findings.add(Code::BadValue, key.span, message, "name it in `columns`, too");
+        }
+    }
+
+    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
+        if let Err(error) = sink(settings).examine() {
+            let span = settings.text("table").map_or_else(|| settings.span(), |table| table.span);
+            let help =
+                "check that the server runs, that the address is right, and that table and rights are as it says";
+            findings.add(Code::Outside, span, error.message().to_owned(), help);
+        }
+    }
+
+    fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
+        true
+    }
+
+    fn target(&self, settings: Fields<'_>) -> Option<Target> {
+        let place = Place::parse(&settings.text("url")?.value).ok()?;
+        let value = text(settings, "progressId");
+        Some(Target { what: format!("the database {place}"), identity: Some(Identity { key: "progressId", value }) })
+    }
+
+    fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
+        let paths: Vec<Path> = columns(settings).into_iter().map(|(_, path)| path).collect();
+        let row = move |record: &Record<Value>| {
+            Ok(paths.iter().map(|path| path.get(&record.value).map_or(Cell::Null, cell)).collect())
+        };
+        stream.sink(id, sink(settings).encode(row));
+        Ok(())
+    }
+}
+
+fn sink(settings: Fields<'_>) -> PostgresSink {
+    let columns = columns(settings).into_iter().map(|(column, _)| column);
+    let mut sink = PostgresSink::new(text(settings, "url"), text(settings, "table")).columns(columns);
+    if text(settings, "mode") == "upsert" {
+        sink = sink.upsert(settings.texts("key").into_iter().map(|key| key.value));
+    }
+    if let Some(id) = settings.text("progressId") {
+        sink = sink.progress_id(id.value);
+    }
+    if let Some(timeout) = settings.duration("timeout") {
+        sink = sink.timeout(timeout.value);
+    }
+    sink
+}
+
+/// Columns with the fields that go there; the check has said which fields are none.
+fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
+    let Some(columns) = settings.value("columns") else { return Vec::new() };
+    let fields = columns.value.fields().iter();
+    fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
+}
+
+fn cell(value: &Value) -> Cell {
+    match value.seen() {
+        Value::Null | Value::Raw(_) => Cell::Null,
+        Value::Bool(b) => Cell::Bool(*b),
+        Value::Integer(n) => Cell::Integer(*n),
+        Value::Float(n) => Cell::Float(*n),
+        Value::Text(text) => Cell::Text(text.as_str().to_owned()),
+        value @ (Value::List(_) | Value::Object(_)) => Cell::Json(value.to_string()),
+    }
+}

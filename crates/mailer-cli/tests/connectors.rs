@@ -1,0 +1,345 @@
+//! Files, HTTP and PostgreSQL in workflows: what is said about mistakes, and what comes out of `mailer run`, also of one that
+//! is killed again and again.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+use xtask::postgres;
+use xtask::process::{Signal, signal};
+use xtask::wait::until;
+
+const LIMIT: Duration = Duration::from_secs(90);
+const LOOK: Duration = Duration::from_millis(5);
+
+fn mailer(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
+    command.args(arguments).current_dir(folder).env_remove("RUST_LOG");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A run that goes on beside the test; what it says to standard error is in a file.
+fn start(folder: &Path, workflow: &str) -> Child {
+    let errors = File::options().create(true).append(true).open(folder.join("errors")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
+    // The process that was killed held the checkpoints.
+    command.args(["run", workflow, "--take-over"]).current_dir(folder).env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
+}
+
+fn wait_for(what: &str, folder: &Path, mut holds: impl FnMut() -> bool) {
+    let held = until(LIMIT, LOOK, || Ok(holds().then_some(()))).unwrap();
+    let errors = fs::read_to_string(folder.join("errors")).unwrap_or_default();
+    assert!(held.is_some(), "{what} has not happened within {LIMIT:?}; {errors}");
+}
+
+#[test]
+fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
+    let source = |section: &str| format!("source:\n  {section}\npipeline: []\nsink: {{type: stdout}}\n");
+    let sink = |section: &str| {
+        format!("source: {{type: generator}}\ncheckpoint: {{path: c}}\npipeline: []\nsink:\n  {section}\n")
+    };
+    let csv = |csv: &str| source(&format!("{{type: file, file: {{path: a, format: csv, csv: {{{csv}}}}}}}"));
+    let rows = |more: &str| {
+        sink(&format!("{{type: postgres, postgres: {{url: \"postgres://u:secret@h/d\", table: t, {more}}}}}"))
+    };
+    let cases = [
+        (csv("delimiter: ab"), "error[bad-value]", "ab}", "`tab`"),
+        (csv("columns: [a, b, a]"), "error[bad-value]", "a]}", "two columns are called `a`"),
+        (csv("columns: [a], types: {b: number}"), "error[bad-value]", "types", "`types` names the column `b`"),
+        (csv("types: {b: numbr}"), "error[unknown-value]", "numbr", "did you mean `number`?"),
+        (
+            source("{type: file, file: {path: a, csv: {delimiter: tab}}}"),
+            "error[missing-key]",
+            "csv: {",
+            "add `format: …`",
+        ),
+        (
+            source("{type: file, file: {path: a, format: json, csv: {}}}"),
+            "error[conflicting-keys]",
+            "csv: {",
+            "format: csv",
+        ),
+        (source("{type: http, http: {listen: 8080}}"), "error[bad-value]", "8080", "127.0.0.1:8080"),
+        (source("{type: http, http: {listen: \"h:1\", path: in}}"), "error[bad-value]", "in}", "write `/in`"),
+        (
+            sink("{type: http, http: {url: \"localhost:80\"}}"),
+            "error[bad-value]",
+            "\"localhost",
+            "http://localhost:9090/path",
+        ),
+        (sink("{type: file, file: {path: a, folder: b}}"), "error[conflicting-keys]", "folder", "keep one of"),
+        (sink("{type: file, file: {}}"), "error[missing-key]", "{}", "add `path` or `folder`"),
+        (rows("columns: {}"), "error[bad-value]", "columns", "no column is written"),
+        (rows("columns: {a: b}, mode: upsert"), "error[missing-key]", "mode", "has no `key`"),
+        (rows("columns: {a: b}, key: a"), "error[conflicting-keys]", "key", "add `mode: upsert`"),
+        (rows("columns: {a: b}, mode: upsert, key: [c]"), "error[bad-value]", "c]", "none of the columns"),
+        (
+            sink("{type: postgres, postgres: {url: \"postgres://u:sec@ret@h/d\", table: t, columns: {a: b}}}"),
+            "error[bad-value]",
+            "\"postgres",
+            "%40",
+        ),
+    ];
+    let folder = TempDir::new().unwrap();
+    for (workflow, code, culprit, said) in cases {
+        let before = &workflow[..workflow.find(culprit).unwrap()];
+        let begin = before.rfind('\n').map_or(0, |end| end + 1);
+        let place = format!("{}:{}", before.matches('\n').count() + 1, before.len() - begin + 1);
+        fs::write(folder.path().join("bad.yaml"), &workflow).unwrap();
+        let output = mailer(folder.path(), &["validate", "bad.yaml"], "");
+        let report = text(&output.stderr);
+        for part in [code, &format!("bad.yaml:{place}"), said] {
+            assert!(report.contains(part), "{part} is not in\n{report}\n{workflow}");
+        }
+    }
+    // Exactly once needs checkpoints, and a source that can be read again.
+    for (workflow, said) in [
+        (sink("{type: file, file: {folder: b}}").replace("checkpoint: {path: c}\n", ""), "takes no checkpoints"),
+        (
+            sink("{type: file, file: {folder: b}}").replace("type: generator", "type: http, http: {listen: \"h:1\"}"),
+            "http cannot be read again",
+        ),
+    ] {
+        fs::write(folder.path().join("bad.yaml"), &workflow).unwrap();
+        let report = text(&mailer(folder.path(), &["validate", "bad.yaml"], "").stderr);
+        assert!(report.contains("error[not-exactly-once]") && report.contains(said), "{report}");
+    }
+    let workflow = sink("{type: file, file: {path: b}}").replace("checkpoint: {path: c}\n", "");
+    fs::write(folder.path().join("good.yaml"), &workflow).unwrap();
+    assert!(mailer(folder.path(), &["validate", "good.yaml"], "").status.success(), "appending needs no checkpoints");
+}
+
+#[test]
+fn csv_becomes_records_and_bad_rows_do_what_the_workflow_says() {
+    let folder = TempDir::new().unwrap();
+    let rows = "id;customer;amount;paid\n1;\"a;b\";2.5;true\n2;c;;\n3;d;many;true\n4;e\n5;f;7;false\n";
+    fs::write(folder.path().join("in.csv"), rows).unwrap();
+    let workflow = |on_error: &str| {
+        format!(
+            "source:
+  type: file
+  file: {{path: in.csv, format: csv, csv: {{delimiter: \";\", types: {{id: number, amount: number, paid: bool}}}}}}
+  onError: {on_error}
+pipeline: []
+sink: {{type: stdout}}
+"
+        )
+    };
+    fs::write(folder.path().join("job.yaml"), workflow("skip")).unwrap();
+    let output = mailer(folder.path(), &["run", "job.yaml"], "");
+    let expected = r#"{"id":1,"customer":"a;b","amount":2.5,"paid":true}
+{"id":2,"customer":"c","amount":null,"paid":null}
+{"id":5,"customer":"f","amount":7,"paid":false}
+"#;
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    fs::write(folder.path().join("job.yaml"), workflow("fail")).unwrap();
+    let output = mailer(folder.path(), &["run", "job.yaml"], "");
+    let said = text(&output.stderr);
+    assert!(said.contains("in.csv at byte 47: column `amount` of a row is \"many\", not a number"), "{said}");
+    let dead = workflow("{deadLetter: dead}").replace(
+        "sink: {type: stdout}",
+        "sinks:\n  - {id: out, type: stdout}\n  - {id: dead, type: file, file: {path: dead.json}}",
+    );
+    fs::write(folder.path().join("job.yaml"), dead).unwrap();
+    let output = mailer(folder.path(), &["run", "job.yaml"], "");
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    let dead = fs::read_to_string(folder.path().join("dead.json")).unwrap();
+    assert!(dead.lines().count() == 2 && dead.contains("many") && dead.contains("2 fields"), "{dead}");
+}
+
+/// Sums of so many numbers, per user.
+const COUNT: u64 = 16_000;
+const USERS: u64 = 7;
+const KILLS: usize = 6;
+
+fn sums(name: &str, sinks: &str) -> String {
+    format!(
+        "name: {name}
+source: {{type: generator, generator: {{count: {COUNT}, rate: 4000}}}}
+checkpoint: {{interval: 50ms, path: ./ckpt}}
+pipeline:
+  - {{id: visits, type: map, map: {{expr: '{{\"user\": \"user-\" + string(record.n % {USERS}), \"n\": record.n}}'}}}}
+  - {{id: by-user, type: keyBy, keyBy: {{field: user, partitions: 2}}}}
+  - {{id: totals, type: reduce, reduce: {{function: sum, field: n}}}}
+{sinks}"
+    )
+}
+
+/// What a reader must see of each user: every sum is one number more than the one before, and every number is in one. Which
+/// comes first is up to the two workers.
+fn assert_exact(shown: &BTreeMap<String, Vec<u64>>) {
+    let mut numbers = Vec::new();
+    for (user, sums) in shown {
+        let before = std::iter::once(0).chain(sums.iter().copied());
+        let added: Vec<u64> = before.zip(sums).map(|(before, sum)| sum - before).collect();
+        assert!(added.iter().all(|n| *user == format!("user-{}", n % USERS)), "{user} has lost or doubled something");
+        numbers.extend(added);
+    }
+    numbers.sort_unstable();
+    let wrong = numbers.iter().zip(0..).find(|(n, place)| **n != *place);
+    assert_eq!((wrong, numbers.len() as u64), (None, COUNT), "a number is missing, or there twice");
+}
+
+/// Runs a job that is killed whenever more of its output has become visible, and in the end runs through.
+fn run_with_kills(folder: &Path, visible: impl Fn() -> usize) {
+    for kill in 0..KILLS {
+        let mut child = start(folder, "job.yaml");
+        let before = visible();
+        wait_for("more output", folder, || visible() > before);
+        assert!(child.try_wait().unwrap().is_none(), "the job ended before kill {kill}: give it more to do");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let mut last = start(folder, "job.yaml");
+    let mut status = None;
+    wait_for("the end", folder, || {
+        status = last.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.unwrap().success(), "{}", fs::read_to_string(folder.join("errors")).unwrap());
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn files_in_a_folder_are_exact_although_the_process_is_killed() {
+    let folder = TempDir::new().unwrap();
+    let sink = "sink: {type: file, file: {folder: totals, prefix: total}}\n";
+    fs::write(folder.path().join("job.yaml"), sums("file-totals", sink)).unwrap();
+    let totals = folder.path().join("totals");
+    run_with_kills(folder.path(), || files(&totals).len());
+    let mut shown = BTreeMap::<String, Vec<u64>>::new();
+    for file in files(&totals) {
+        assert!(file.file_name().unwrap().to_string_lossy().starts_with("total-"), "{}", file.display());
+        for line in fs::read_to_string(file).unwrap().lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let user = value["key"].as_str().unwrap().to_owned();
+            shown.entry(user).or_default().push(value["sum"].as_u64().unwrap());
+        }
+    }
+    assert_exact(&shown);
+    let memory = fs::read_dir(totals.join("_mailer")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = memory.filter(|name| !name.to_string_lossy().starts_with("marker-")).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn rows_in_two_tables_are_exact_although_the_process_is_killed() {
+    let Some(url) = postgres::url_from_environment() else {
+        println!("skipped: MAILER_POSTGRES names no server (`cargo xtask postgres up` starts one)");
+        return;
+    };
+    let run = std::process::id();
+    let (history, newest) = (format!("cli_history_{run}"), format!("cli_newest_{run}"));
+    let query = |sql: &str| postgres::query(&url, sql).unwrap();
+    query(&format!(
+        "CREATE TABLE {history} (place bigserial, customer text NOT NULL, total bigint NOT NULL); \
+         CREATE TABLE {newest} (customer text PRIMARY KEY, total numeric(20, 2))"
+    ));
+    let sink = |id: &str, table: &str, more: &str| {
+        format!(
+            "  - id: {id}\n    type: postgres\n    postgres: {{url: \"${{MAILER_POSTGRES}}\", table: {table}, \
+             columns: {{customer: key, total: sum}}{more}}}\n"
+        )
+    };
+    let sinks = format!(
+        "sinks:\n{}{}",
+        sink("history", &history, ""),
+        sink("newest", &newest, ", mode: upsert, key: customer")
+    );
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("job.yaml"), sums(&format!("cli-{run}"), &sinks)).unwrap();
+    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let count = format!("SELECT count(*) FROM {history}");
+    run_with_kills(folder.path(), || query(&count)[0][0].parse().unwrap());
+    let mut shown = BTreeMap::<String, Vec<u64>>::new();
+    for row in query(&format!("SELECT customer, total FROM {history} ORDER BY place")) {
+        shown.entry(row[0].clone()).or_default().push(row[1].parse().unwrap());
+    }
+    assert_exact(&shown);
+    let last: BTreeMap<String, String> =
+        shown.iter().map(|(user, sums)| (user.clone(), format!("{}.00", sums.last().unwrap()))).collect();
+    let newest: BTreeMap<String, String> =
+        query(&format!("SELECT * FROM {newest}")).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    assert_eq!(newest, last, "both tables were written in one transaction");
+    let workflow = fs::read_to_string(folder.path().join("job.yaml")).unwrap().replace(&history, "no_such_table");
+    fs::write(folder.path().join("job.yaml"), workflow).unwrap();
+    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"], "");
+    assert!(text(&output.stderr).contains("table no_such_table is not in"), "{}", text(&output.stderr));
+}
+
+/// An address of loopback that nobody uses now.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn post(to: SocketAddr, token: &str, body: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(to).ok()?;
+    let length = body.len();
+    let head = format!(
+        "POST /in HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+#[test]
+fn lines_go_from_one_job_to_another_over_http() {
+    let folder = TempDir::new().unwrap();
+    let to = free_address();
+    let receiver = format!(
+        "name: receiver
+source: {{type: http, http: {{listen: \"{to}\", path: /in, token: secret}}}}
+pipeline: []
+sink: {{type: file, file: {{path: out.json}}}}
+checkpoint: {{interval: 50ms, path: ./ckpt}}
+"
+    );
+    let sender = format!(
+        "name: sender
+pipeline: []
+sink: {{type: http, http: {{url: \"http://{to}/in\", token: secret}}}}
+"
+    );
+    fs::write(folder.path().join("receiver.yaml"), receiver).unwrap();
+    fs::write(folder.path().join("sender.yaml"), sender).unwrap();
+    let mut receiver = start(folder.path(), "receiver.yaml");
+    wait_for("the endpoint", folder.path(), || TcpStream::connect(to).is_ok());
+    let refused = post(to, "secret", "{\"n\":1}\n{\"n\":\n").unwrap();
+    assert!(refused.contains("400 Bad Request") && refused.contains("line 2: a record is not JSON"), "{refused}");
+    assert!(post(to, "wrong", "{}").unwrap().contains("401"));
+    let lines: String = (0..5_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    let sent = mailer(folder.path(), &["run", "sender.yaml", "--stdin"], &lines);
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let out = || fs::read_to_string(folder.path().join("out.json")).unwrap_or_default();
+    wait_for("all lines", folder.path(), || out().len() >= lines.len());
+    assert_eq!(out(), lines);
+    signal(receiver.id(), Signal::Term).unwrap();
+    let mut status = None;
+    wait_for("the end", folder.path(), || {
+        status = receiver.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.unwrap().success(), "{}", fs::read_to_string(folder.path().join("errors")).unwrap());
+}

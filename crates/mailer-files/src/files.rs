@@ -1,0 +1,213 @@
+//! A source that reads files to their end. What a record is, is up to a [`Format`].
+
+use mailer_core::{
+    Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId,
+    SplitState, StartAt, Timestamp, WorkerContext,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// How much is read from a file at once.
+const BUFFER: usize = 256 << 10;
+
+/// How records lie in a file. [`crate::Lines`] and [`crate::Csv`] are two; another one needs two functions.
+pub trait Format: Clone + Send + Sync + 'static {
+    /// What it makes of a record.
+    type Item: Send + 'static;
+    /// What it keeps of an open file: names of columns, the state of a parser.
+    type Open: Send + 'static;
+
+    /// What the records are called: `lines`.
+    fn plural(&self) -> &'static str;
+
+    /// Reads what stands before the records, at the beginning of a file, and says how many bytes that is.
+    fn open(&self, input: &mut impl BufRead) -> Result<(Self::Open, u64)>;
+
+    /// Reads one record. Errors need not say where: the source adds file and place.
+    fn next(&mut self, open: &mut Self::Open, input: &mut impl BufRead) -> Result<Next<Self::Item>>;
+}
+
+/// What [`Format::next`] has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next<T> {
+    /// Bytes that were read; none at the end of the file.
+    pub bytes: usize,
+    /// The record; `None` leaves it out.
+    pub item: Option<T>,
+}
+
+impl<T> Next<T> {
+    /// The file has no more.
+    pub const END: Self = Self { bytes: 0, item: None };
+}
+
+/// What a [`Format`] says when its input cannot be read.
+pub(crate) fn unreadable(cause: std::io::Error) -> Error {
+    Error::unavailable("the file cannot be read").caused_by(cause)
+}
+
+/// Reads files to their end, each a split of its own. See [`crate::Lines`] and [`crate::Csv`].
+///
+/// The position is the number of bytes before the next record. A file that has become shorter than that, or is gone, is
+/// refused: it is not the file that was read. The timestamp of a record is its place in bytes, until the stream is told
+/// another.
+#[derive(Clone, Debug)]
+pub struct Files<F> {
+    paths: Vec<PathBuf>,
+    pub(crate) format: F,
+}
+
+impl<F: Format> Files<F> {
+    /// Reads `paths`, whose records are in `format`.
+    pub fn in_format<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, format: F) -> Self {
+        Self { paths: paths.into_iter().map(Into::into).collect(), format }
+    }
+}
+
+impl<F: Format> SourceFactory for Files<F> {
+    type Source = FilesReader<F>;
+
+    fn build(&self, _context: &WorkerContext) -> Result<FilesReader<F>> {
+        let (paths, format) = (self.paths.clone(), self.format.clone());
+        Ok(FilesReader { paths, format, open: BTreeMap::new(), paused: BTreeSet::new(), turn: 0 })
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        format!("{} of {}", self.format.plural(), names.join(", "))
+    }
+}
+
+/// The source behind [`Files`].
+pub struct FilesReader<F: Format> {
+    paths: Vec<PathBuf>,
+    format: F,
+    open: BTreeMap<SplitId, OpenFile<F::Open>>,
+    paused: BTreeSet<SplitId>,
+    turn: usize,
+}
+
+struct OpenFile<O> {
+    path: PathBuf,
+    reader: BufReader<File>,
+    /// The format's own.
+    state: O,
+    /// Bytes before the next record.
+    position: u64,
+    ended: bool,
+}
+
+impl<O> OpenFile<O> {
+    fn open<F: Format<Open = O>>(format: &F, path: PathBuf, position: u64) -> Result<Self> {
+        let failed = |e: std::io::Error| {
+            Error::invalid_plan(format!("the file {} cannot be read: check its name and its rights", path.display()))
+                .caused_by(e)
+        };
+        let file = File::open(&path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(Error::invalid_plan(format!("{} is a folder: name the files in it", path.display())));
+        }
+        if metadata.len() < position {
+            return Err(Error::refused(format!(
+                "{} has {} bytes, and {position} of it were read before: it is another file now. Put the old one back, or \
+                 start the job without its checkpoint",
+                path.display(),
+                metadata.len()
+            )));
+        }
+        let mut reader = BufReader::with_capacity(BUFFER, file);
+        let (state, head) = format.open(&mut reader).map_err(|e| e.context(path.display()))?;
+        let position = position.max(head);
+        reader.seek(SeekFrom::Start(position)).map_err(failed)?;
+        Ok(Self { path, reader, state, position, ended: false })
+    }
+}
+
+impl<F: Format> FilesReader<F> {
+    /// The next records of one file; how many bytes they had.
+    fn fill(&mut self, split: &SplitId, out: &mut Batch<F::Item>) -> Result<usize> {
+        let Some(file) = self.open.get_mut(split) else { return Ok(0) };
+        let mut bytes = 0;
+        while out.len() < MAX_BATCH_RECORDS && bytes < MAX_BATCH_BYTES {
+            let place = file.position;
+            let next = self.format.next(&mut file.state, &mut file.reader);
+            let next = next.map_err(|e| e.context(format_args!("{} at byte {place}", file.path.display())))?;
+            file.ended = next.bytes == 0;
+            if file.ended {
+                break;
+            }
+            file.position += next.bytes as u64;
+            bytes += next.bytes;
+            out.extend(next.item.map(|item| Record::new(Timestamp(place as i64), item)));
+        }
+        Ok(bytes)
+    }
+}
+
+impl<F: Format> Source for FilesReader<F> {
+    type Item = F::Item;
+    type Position = u64;
+
+    fn splits(&mut self) -> Result<Vec<SplitId>> {
+        let names = self.paths.iter().zip(0..).map(|(path, index)| SplitId::new(path.display().to_string(), index));
+        Ok(names.collect())
+    }
+
+    fn assign(&mut self, split: &SplitId, start: StartAt<u64>) -> Result<u64> {
+        let position = match start {
+            StartAt::Configured | StartAt::Discovered => 0,
+            StartAt::Position(position) => position,
+        };
+        let path = self.paths.get(split.index as usize).cloned();
+        let path = path.ok_or_else(|| Error::internal(format!("there is no file number {}", split.index)))?;
+        let file = OpenFile::open(&self.format, path, position)?;
+        let position = file.position;
+        self.open.insert(split.clone(), file);
+        Ok(position)
+    }
+
+    fn poll(&mut self, out: &mut Batch<F::Item>) -> Result<Polled> {
+        for _ in 0..self.open.len() {
+            let Some(split) = self.open.keys().nth(self.turn % self.open.len()).cloned() else { break };
+            self.turn += 1;
+            // Records that are left out make no batch: on with those behind them.
+            while !self.paused.contains(&split) && self.open.get(&split).is_some_and(|file| !file.ended) {
+                let bytes = self.fill(&split, out)?;
+                if !out.is_empty() {
+                    return Ok(Polled::Records { split, bytes });
+                }
+            }
+        }
+        let waits = self.open.iter().any(|(split, file)| self.paused.contains(split) && !file.ended);
+        Ok(if waits { Polled::Nothing { caught_up: false } } else { Polled::Ended })
+    }
+
+    fn position(&self, split: &SplitId) -> u64 {
+        self.open.get(split).map_or(0, |file| file.position)
+    }
+
+    fn split_state(&self, split: &SplitId) -> Option<SplitState> {
+        let ended = self.open.get(split).is_none_or(|file| file.ended);
+        Some(if ended { SplitState::Ended } else { SplitState::Reading })
+    }
+
+    fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
+        if paused {
+            self.paused.insert(split.clone())
+        } else {
+            self.paused.remove(split)
+        };
+        true
+    }
+}
+
+impl<F: Format> fmt::Debug for FilesReader<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let positions = self.open.iter().map(|(split, file)| (&split.name, file.position));
+        f.debug_map().entries(positions).finish()
+    }
+}
