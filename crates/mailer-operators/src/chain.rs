@@ -5,6 +5,9 @@ use mailer_core::{Barrier, Batch, Record, Result, Timestamp, Watermark};
 use mailer_state::StateStore;
 use std::marker::PhantomData;
 
+/// So many records at a time are looked at before they are handled.
+const NEAR: usize = 64;
+
 /// `B` behind `A`.
 #[derive(Clone, Debug)]
 pub struct Then<A, B>(pub A, pub B);
@@ -53,6 +56,13 @@ impl<In, A: Operator<In>, B: Operator<A::Out>> Operator<In> for Then<A, B> {
     fn open(&mut self, context: &mut dyn OpenOperator) -> Result<()> {
         self.0.open(context)?;
         self.1.open(context)
+    }
+
+    const DRAWS_NEAR: bool = A::DRAWS_NEAR;
+
+    #[inline]
+    fn draw_near(&self, next: &[Record<In>]) {
+        self.0.draw_near(next);
     }
 
     #[inline]
@@ -186,11 +196,13 @@ impl<In, Op: Operator<In>> Chain<In, Op::Out> for Op {
 
     fn process(&mut self, batch: &mut Batch<In>, out: &mut Batch<Op::Out>, context: ChainContext<'_>) -> Result<()> {
         out.reserve(batch.len());
-        let mut collector = ToBatch { batch: out, context };
-        for record in batch.drain(..) {
-            self.on_record(record, &mut collector)?;
+        let (mut collector, mut records) = (ToBatch { batch: out, context }, batch.drain(..));
+        while Self::DRAWS_NEAR && records.len() > 0 {
+            let next = records.len().min(NEAR);
+            self.draw_near(&records.as_slice()[..next]);
+            records.by_ref().take(next).try_for_each(|record| self.on_record(record, &mut collector))?;
         }
-        Ok(())
+        records.try_for_each(|record| self.on_record(record, &mut collector))
     }
 
     fn watermark(&mut self, mark: Watermark, out: &mut Batch<Op::Out>, context: ChainContext<'_>) -> Result<Watermark> {

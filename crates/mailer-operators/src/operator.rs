@@ -160,6 +160,14 @@ pub trait Operator<In>: Clone + Send + 'static {
         Ok(())
     }
 
+    /// Whether [`Operator::draw_near`] does anything.
+    const DRAWS_NEAR: bool = false;
+
+    /// These records come next, some dozens of them. An operator whose state does not fit the processor's cache looks here
+    /// at what they will need: what one record would wait for then comes while it comes for the others. It changes nothing.
+    #[inline]
+    fn draw_near(&self, _next: &[Record<In>]) {}
+
     /// Handles one record.
     fn on_record(&mut self, record: Record<In>, out: &mut impl Collector<Self::Out>) -> Result<()>;
 

@@ -13,6 +13,8 @@ use mailer_core::{Error, Key, KeyGroup, KeyHash, Result, TimeWindow, Timestamp, 
 use panes::Panes;
 use serde::{Serialize, de::DeserializeOwned};
 use slots::Slots;
+use std::collections::VecDeque;
+use std::hint::black_box;
 use std::ops::Range;
 
 /// Values of type `V` by key, and below a key by window. Everything is in memory while it is open; at the barrier the
@@ -113,6 +115,26 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
         self.slots.panes(slot).range(starts)
     }
 
+    /// Looks at the memory of `slots`, which are all in use and will be asked for next. What one key waits for then comes
+    /// while it comes for the others, instead of one after the other: some dozens at a time are best.
+    pub fn draw_near(&self, slots: &[u32]) {
+        for slot in slots {
+            black_box(self.slots.panes(*slot).is_empty());
+        }
+        for slot in slots {
+            black_box(self.slots.panes(*slot).outside().map(VecDeque::len));
+        }
+        for earlier in slots.iter().filter_map(|slot| self.slots.panes(*slot).outside()) {
+            black_box((start(earlier.front()), start(earlier.back())));
+        }
+    }
+
+    /// Looks at the memory of a key that will be asked for soon. See [`WindowState::draw_near`].
+    #[inline]
+    pub fn draw_key_near(&self, hash: KeyHash) {
+        self.slots.draw_near(hash);
+    }
+
     /// The value of the window of `slot` that begins at `start`; none for a slot that is not in use.
     #[inline]
     pub fn get(&self, slot: u32, start: Timestamp) -> Option<&V> {
@@ -197,6 +219,10 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + 'static> WindowState<K, V>
             panes.changed().try_for_each(|pane| bytes.put(*id, group, hash, pane, store))
         })
     }
+}
+
+fn start<V>(pane: Option<&Pane<V>>) -> Option<Timestamp> {
+    pane.map(|pane| pane.window.start)
 }
 
 impl Bytes {

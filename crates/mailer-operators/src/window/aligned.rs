@@ -11,6 +11,9 @@ use mailer_core::{Key, KeyHash, Keyed, Record, Result, TimeWindow};
 use mailer_state::StateStore;
 use std::marker::PhantomData;
 
+/// Keys of which the processor's cache holds all that tumbling windows need: looking twice would cost more than waiting.
+const MANY: usize = 200_000;
+
 /// The windows of [`Tumbling`](crate::Tumbling) and [`Sliding`](crate::Sliding).
 pub struct Aligned<K, V, F: WindowFunction<K, V>> {
     grid: Grid,
@@ -48,6 +51,14 @@ impl<K: Key, V: Send + 'static, F: WindowFunction<K, V>> Strategy<K, V> for Alig
         let revisions = frame.updates.then(|| Revisions::open(operator, context)).transpose()?;
         self.open = Some(Open { panes, revisions, recent: (TimeWindow::new(0, 0), 0) });
         Ok(())
+    }
+
+    #[inline]
+    fn draw_near(&self, next: &[Record<Keyed<K, V>>]) {
+        if let Some(open) = self.open.as_ref().filter(|open| !self.grid.is_tumbling() || open.panes.state.len() > MANY)
+        {
+            next.iter().for_each(|record| open.panes.state.draw_key_near(record.value.hash));
+        }
     }
 
     #[inline]

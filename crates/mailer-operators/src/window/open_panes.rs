@@ -10,6 +10,10 @@ use mailer_state::{StateId, StateStore, WindowState};
 use serde::{Serialize, de::DeserializeOwned};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::hint::black_box;
+
+/// So many keys are looked at before they are needed.
+const NEAR: usize = 64;
 
 /// Windows are closed in order. Neighbouring ones mostly have the same keys: so the keys of the last one are kept, in
 /// order, and only what is new is sorted and merged in. A key leaves when a window has nothing of it.
@@ -180,6 +184,9 @@ impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes
     pub(super) fn each_active(&mut self, mut visit: impl FnMut(&mut Self, u32) -> Result<bool>) -> Result<()> {
         let (mut active, mut kept) = (std::mem::take(&mut self.active), 0);
         for at in 0..active.len() {
+            if at % NEAR == 0 {
+                self.draw_near(&active[at..active.len().min(at + NEAR)]);
+            }
             let slot = active[at];
             if visit(self, slot)? {
                 active[kept] = slot;
@@ -192,6 +199,14 @@ impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes
         active.truncate(kept);
         self.active = active;
         Ok(())
+    }
+
+    /// Keys lie in no order that the processor could foresee.
+    fn draw_near(&self, slots: &[u32]) {
+        self.state.draw_near(slots);
+        for slot in slots {
+            black_box(self.runs.get(*slot as usize).and_then(Run::last));
+        }
     }
 
     /// The value of a window that is being closed.
@@ -250,9 +265,12 @@ impl<K: Key, A: Serialize + DeserializeOwned + Clone + Send + 'static> OpenPanes
             if self.grid.last_window(self.grid.pane(start)).end.0 > gone {
                 return Ok(());
             }
-            for slot in oldest.remove() {
-                self.state.take(slot, start, store)?;
-                self.release(slot);
+            for slots in oldest.remove().chunks(NEAR) {
+                self.state.draw_near(slots);
+                for slot in slots {
+                    self.state.take(*slot, start, store)?;
+                    self.release(*slot);
+                }
             }
         }
         self.joining.clear();

@@ -17,6 +17,9 @@ pub trait Strategy<K: Key, V: Send + 'static>: Send + 'static {
     fn fresh(&self) -> Self;
     /// Reads open windows back.
     fn open(&mut self, frame: &mut Frame<V>, context: &mut dyn OpenOperator) -> Result<()>;
+    /// See [`Operator::draw_near`].
+    #[inline]
+    fn draw_near(&self, _next: &[Record<Keyed<K, V>>]) {}
     /// A record comes.
     fn on_record(
         &mut self,
@@ -76,6 +79,13 @@ impl<K: Key, V: Send + 'static, S: Strategy<K, V>> Operator<Keyed<K, V>> for Win
         }
         self.frame.open(context);
         self.strategy.open(&mut self.frame, context)
+    }
+
+    const DRAWS_NEAR: bool = true;
+
+    #[inline]
+    fn draw_near(&self, next: &[Record<Keyed<K, V>>]) {
+        self.strategy.draw_near(next);
     }
 
     #[inline]

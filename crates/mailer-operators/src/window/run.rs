@@ -41,6 +41,12 @@ impl<A: Serialize + DeserializeOwned + Clone + Send + 'static> Run<A> {
         (self.newer, self.from, self.until) = (None, Timestamp::MIN, Timestamp::MIN);
     }
 
+    /// Where its memory lies, to be looked at before it is needed.
+    #[inline]
+    pub(super) fn last(&self) -> Option<Timestamp> {
+        self.sums.last().map(|(start, _)| *start)
+    }
+
     /// The sum over `window`; windows come in order.
     pub(super) fn sum<K: Key>(
         &mut self,

@@ -1,6 +1,7 @@
 //! The open windows of one key: most often one, which then needs no allocation.
 
 use mailer_core::{TimeWindow, Timestamp};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -71,9 +72,11 @@ impl<V> Panes<V> {
     }
 
     pub(super) fn find(&self, start: Timestamp) -> Option<&Pane<V>> {
-        match &self.newest {
-            Some(newest) if newest.window.start == start => Some(newest),
-            _ => {
+        let newest = self.newest.as_ref()?;
+        match newest.window.start.cmp(&start) {
+            Ordering::Equal => Some(newest),
+            Ordering::Less => None,
+            Ordering::Greater => {
                 let earlier = self.earlier.as_ref()?;
                 earlier.get(place(earlier, start)).filter(|pane| pane.window.start == start)
             }
@@ -82,14 +85,23 @@ impl<V> Panes<V> {
 
     #[inline]
     pub(super) fn find_mut(&mut self, start: Timestamp) -> Option<&mut Pane<V>> {
-        match &self.newest {
-            Some(newest) if newest.window.start == start => self.newest.as_mut(),
-            _ => {
+        let newest = self.newest.as_mut()?;
+        match newest.window.start.cmp(&start) {
+            Ordering::Equal => Some(newest),
+            // The first record of a new pane: what lies elsewhere is not touched for it.
+            Ordering::Less => None,
+            Ordering::Greater => {
                 let earlier = self.earlier.as_mut()?;
                 let at = place(earlier, start);
                 earlier.get_mut(at).filter(|pane| pane.window.start == start)
             }
         }
+    }
+
+    /// What lies elsewhere of these panes, to be looked at before it is needed.
+    #[inline]
+    pub(super) fn outside(&self) -> Option<&VecDeque<Pane<V>>> {
+        self.earlier.as_deref()
     }
 
     pub(super) fn insert(&mut self, pane: Pane<V>) {

@@ -3,6 +3,7 @@
 use hashbrown::HashTable;
 use mailer_core::{Error, Key, KeyGroup, KeyHash, Result, codec};
 use std::cmp::Ordering;
+use std::hint::black_box;
 
 /// What a record needs lies together and in front.
 #[repr(C)]
@@ -67,6 +68,16 @@ impl<K: Key, P: Default> Slots<K, P> {
             slot.hash == hash && slot.key == *key
         });
         found.copied()
+    }
+
+    /// Looks at the memory of a key's slot, or of one that is taken for it.
+    #[inline]
+    pub(super) fn draw_near(&self, hash: KeyHash) {
+        self.table.find(spread(hash), |&at| {
+            let slot = &self.slots[at as usize];
+            black_box((slot.hash, slot.used)); // a slot may lie in two lines of the cache
+            true
+        });
     }
 
     #[inline]
