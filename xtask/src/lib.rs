@@ -3,6 +3,7 @@
 //! * [`setup`] finds or installs the few things cargo cannot bring; [`rocksdb`] compiles RocksDB once per machine.
 //! * [`kafka`] starts real brokers on loopback and runs Kafka's own tools against them.
 //! * [`kafka_bench`] is `cargo xtask bench kafka`: ours beside other clients on one broker.
+//! * [`workflow_bench`] is `cargo xtask bench workflow`: a workflow beside a loop by hand and Bytewax.
 //! * [`layers`] and [`tidy`] are the house rules, as tests.
 //! * [`fuzz`] feeds anything to what reads bytes from outside.
 //! * [`pipeline`] is `cargo xtask test`: everything a change has to pass.
@@ -21,4 +22,5 @@ pub mod rocksdb;
 pub mod setup;
 pub mod tidy;
 pub mod wait;
+pub mod workflow_bench;
 pub mod workspace;
