@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The binaries of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 4] = ["record-batches", "segment", "manifest", "offset-map"];
+const TARGETS: [&str; 5] = ["record-batches", "segment", "manifest", "offset-map", "workflow"];
 
 /// Counters on every edge, and a look at what is compared.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -66,8 +66,13 @@ fn fuzz(target: &str, host: &str, seconds: u64) -> Result<()> {
 }
 
 /// Inputs to begin with, which the repository keeps.
-fn seeds(target: &str) -> Option<PathBuf> {
-    Some(workspace::root().join("fuzz/seeds").join(target)).filter(|folder| folder.is_dir())
+fn seeds(target: &str) -> Vec<PathBuf> {
+    let folders = match target {
+        // The corpus of the loader's own tests.
+        "workflow" => ["good", "bad"].map(|kind| format!("crates/mailer-workflow/tests/workflows/{kind}")).to_vec(),
+        _ => vec![format!("fuzz/seeds/{target}")],
+    };
+    folders.into_iter().map(|folder| workspace::root().join(folder)).filter(|folder| folder.is_dir()).collect()
 }
 
 fn folder() -> PathBuf {

@@ -4,6 +4,7 @@
 //! * [`kafka`] starts real brokers on loopback and runs Kafka's own tools against them.
 //! * [`kafka_bench`] is `cargo xtask bench kafka`: ours beside other clients on one broker.
 //! * [`postgres`] starts real database servers.
+//! * [`workflow_bench`] is `cargo xtask bench workflow`: a workflow beside a loop by hand and Bytewax.
 //! * [`layers`] and [`tidy`] are the house rules, as tests.
 //! * [`browser`] looks at the dashboard in a real browser.
 //! * [`fuzz`] feeds anything to what reads bytes from outside.
@@ -25,4 +26,5 @@ pub mod rocksdb;
 pub mod setup;
 pub mod tidy;
 pub mod wait;
+pub mod workflow_bench;
 pub mod workspace;

@@ -4,7 +4,7 @@
 
 use crate::kafka::{BOOTSTRAP_VARIABLE, Broker, BrokerOptions, bootstrap_from_environment};
 use crate::setup::{self, Need};
-use crate::{kafka_bench, process, rocksdb, workspace};
+use crate::{kafka_bench, process, rocksdb, workflow_bench, workspace};
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 
@@ -45,9 +45,13 @@ const KAFKA: &str = "kafka";
 /// A program of its own, with queries and their loops by hand.
 const NEXMARK: &str = "nexmark";
 
+/// A workflow beside a loop by hand and a peer, on one file.
+const WORKFLOW: &str = "workflow";
+
 /// The other areas that can be measured, each a bench of one crate that holds its own baseline.
 const BENCHES: &[(&str, &str, &str)] = &[
     ("chain", "mailer-runtime", "pipelines"),
+    ("steps", "mailer-workflow", "steps"),
     ("state", "mailer-state", "value_state"),
     ("window", "mailer-operators", "window"),
     ("window-memory", "mailer-operators", "window_memory"),
@@ -66,8 +70,11 @@ pub fn bench(arguments: &[OsString]) -> Result<()> {
     if area == NEXMARK {
         return nexmark(&arguments[1..]);
     }
+    if area == WORKFLOW {
+        return workflow_bench::run(&arguments[1..]);
+    }
     let Some((_, package, bench)) = BENCHES.iter().find(|(name, ..)| *name == area) else {
-        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA, NEXMARK]).collect();
+        let names: Vec<_> = BENCHES.iter().map(|(name, ..)| *name).chain([KAFKA, NEXMARK, WORKFLOW]).collect();
         bail!("no area {area:?} to measure: give one of {}", names.join(", "));
     };
     prepare()?;

@@ -110,7 +110,7 @@ impl Need {
 
 /// Installs or names what is missing, then compiles RocksDB into the cache. Fails when something is still missing.
 pub fn run() -> Result<()> {
-    let missing = ensure(&[Need::ENGINE, Need::PAGE].concat())?;
+    let missing = ensure(&[&Need::ENGINE[..], &Need::PAGE[..]].concat())?;
     if !missing.contains(&Need::Compiler) && !missing.contains(&Need::Libclang) {
         println!("RocksDB: {}", rocksdb::ensure()?.display());
     }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_command_and_the_loss() {
-        for need in [Need::ENGINE, Need::PAGE].concat() {
+        for need in [&Need::ENGINE[..], &Need::PAGE[..]].concat() {
             let advice = advice(need);
             assert!(advice.contains("apt-get install") && advice.contains("Without it: "), "{advice}");
         }

@@ -19,7 +19,7 @@ use crate::connectors::registry;
 use crate::exit::{Code, Exit};
 use mailer_runtime::Env;
 use mailer_state_rocksdb::RocksDbBackend;
-use mailer_workflow::{Finding, Loader, Report, Workflow};
+use mailer_workflow::{Finding, Loader, Outside, Report, Workflow};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Write, stdout};
@@ -93,7 +93,12 @@ pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
             Ok(workflow) => {
                 // What the planner objects to, the rules have overlooked: better late than at the start.
                 compile(&workflow)?.explain()?;
-                let findings = if options.connect { workflow.connect(&registry()) } else { Vec::new() };
+                let Outside { findings, seen } =
+                    if options.connect { workflow.connect(&registry()) } else { Outside::default() };
+                let findings = findings.into_sorted();
+                if !options.json {
+                    say(&seen.iter().fold(String::new(), |text, line| text + "ok       " + line + "\n"))?;
+                }
                 // The file is right; something outside is not, and trying again may help.
                 if code == Code::Done && !findings.is_empty() {
                     code = Code::Failed;

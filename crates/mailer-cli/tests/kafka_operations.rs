@@ -99,6 +99,14 @@ fn the_example_is_tested_validated_and_run() {
     tools.create_topic(&bootstrap, &orders, 2, &[]).unwrap();
     let with = mailer(folder.path(), &bootstrap, &["validate", "--connect", "orders.yaml"]);
     assert_eq!((with.status.code(), err(&with).as_str()), (Some(0), ""));
+    for part in [
+        format!("ok       kafka topic {orders} at {bootstrap}: 2 partitions, may be read and written to\n"),
+        format!("ok       kafka topic {totals} at {bootstrap}: 2 partitions"),
+        "ok       transactions of 60s: the limit of the brokers is 900s\n".into(),
+        format!("ok       transactional id {totals}-v1: not used yet\n"),
+    ] {
+        assert!(out(&with).contains(&part), "{part} is not in\n{}", out(&with));
+    }
 
     let order = |customer: &str, status: &str, amount: u32| {
         format!(

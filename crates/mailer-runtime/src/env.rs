@@ -262,8 +262,8 @@ impl Env {
     /// Publishes what the newest checkpoint has decided and a crash has left undone, as every start does first, and goes no
     /// further: no source is read. `None`: there is no checkpoint. Otherwise its id, and whether anything was left to do.
     pub fn publish(self) -> Result<Option<(CheckpointId, bool)>> {
-        let (plan, listener) = self.into_plan()?;
-        let control = JobControl::new(&plan.settings.job, listener);
+        let (plan, audience) = self.into_plan()?;
+        let control = JobControl::new(&plan.settings.job, audience);
         let driver = ThreadDriver::new(plan.threads(), plan.settings.tokio.clone())?;
         plan.publish(&driver, &control)
     }

@@ -26,7 +26,7 @@ use process::ByExpression;
 use segment::{Pending, Segment};
 use sides::{Policy, Sides, TakeLetters};
 use stateless::{Action, Stateless};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 impl Workflow {
@@ -65,6 +65,7 @@ impl Workflow {
             done: HashMap::new(),
             sides: Sides::default(),
             probes: probing.then(Vec::new),
+            probed: HashSet::new(),
         };
         for (place, source) in self.model.sources.iter().enumerate() {
             let stream = self.source(env, registry, place, source)?;
@@ -169,8 +170,9 @@ struct Compiler<'a> {
     registry: &'a Registry,
     done: HashMap<Origin, Output>,
     sides: Sides,
-    /// Late records, for tests that look at them.
+    /// Late records, for tests that look at them, and the steps whose are among them.
     probes: Option<Vec<Stream<Value>>>,
+    probed: HashSet<usize>,
 }
 
 /// An output that waits for its readers.
@@ -303,14 +305,14 @@ impl Compiler<'_> {
     fn with_late(&mut self, segment: Segment, name: &str, of: Option<usize>) -> Segment {
         let Some(of) = of else { return segment };
         let named = self.model.steps[of].operation.as_ref().and_then(Operation::late).is_some();
-        let first = named && !self.done.contains_key(&Origin::Late(of));
-        if !first && self.probes.is_none() {
+        // Of several reduces over one window, each would put the same records out.
+        if !(named || self.probes.is_some()) || !self.probed.insert(of) {
             return segment;
         }
         let (main, late) = segment.finish_with_late(name, &self.sides);
         let late = late.branch();
         self.probes.iter_mut().for_each(|probes| probes.push(late.clone()));
-        if first {
+        if named {
             self.keep(Origin::Late(of), Segment::plain(late));
         }
         Segment::plain(main)

@@ -20,7 +20,7 @@ pub trait SourceConnector: Send + Sync {
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
     /// Looks at what it would read: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
-    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+    fn connect(&self, _settings: Fields<'_>, _outside: &mut Outside) {}
 
     /// Whether it reads on from a position after a crash.
     fn is_replayable(&self) -> bool {
@@ -40,7 +40,7 @@ pub trait SinkConnector: Send + Sync {
     fn check(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
 
     /// Looks at what it would write to: whether it is reached, there, and allowed. May wait for an answer; changes nothing.
-    fn connect(&self, _settings: Fields<'_>, _findings: &mut Findings) {}
+    fn connect(&self, _settings: Fields<'_>, _outside: &mut Outside) {}
 
     /// Whether output is staged and published with the checkpoint, with these settings.
     fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {
@@ -61,6 +61,15 @@ pub trait SinkConnector: Send + Sync {
         let records = stream.map(|letter: DeadLetter| letter.to_value()).named("as_record");
         self.build(records.branch(), id, settings)
     }
+}
+
+/// What a look at the outside found.
+#[derive(Clone, Debug, Default)]
+pub struct Outside {
+    /// What is not as it must be.
+    pub findings: Findings,
+    /// What was looked at and is well, each as a sentence without its full stop.
+    pub seen: Vec<String>,
 }
 
 /// What a sink writes to.

@@ -82,7 +82,7 @@ mod value;
 mod workflow;
 mod yaml;
 
-pub use connector::{Identity, Registry, SinkConnector, SourceConnector, Target};
+pub use connector::{Identity, Outside, Registry, SinkConnector, SourceConnector, Target};
 pub use dead_letter::{DeadLetter, Provenance, Remains};
 pub use decoder::Decoder;
 pub use expression::Expression;

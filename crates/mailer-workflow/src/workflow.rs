@@ -1,6 +1,6 @@
 //! A workflow: loaded, checked, and ready to be compiled. One way in, for `validate`, `test` and `run`.
 
-use crate::connector::Registry;
+use crate::connector::{Outside, Registry};
 use crate::model::{self, Graph, Model};
 use crate::rules::{self, Look};
 use crate::schema::Checker;
@@ -117,21 +117,21 @@ impl Workflow {
     }
 
     /// Looks at everything outside that sources and sinks need. Waits for answers; changes nothing.
-    pub fn connect(&self, registry: &Registry) -> Vec<Finding> {
-        let mut findings = Findings::default();
+    pub fn connect(&self, registry: &Registry) -> Outside {
+        let mut outside = Outside::default();
         for source in &self.model.sources {
             let connector = source.kind.as_ref().and_then(|kind| registry.source_of(&kind.value));
             if let (Some(connector), Some(settings)) = (connector, &source.settings) {
-                connector.connect(settings.fields(), &mut findings);
+                connector.connect(settings.fields(), &mut outside);
             }
         }
         for sink in &self.model.sinks {
             let connector = sink.kind.as_ref().and_then(|kind| registry.sink_of(&kind.value));
             if let (Some(connector), Some(settings)) = (connector, &sink.settings) {
-                connector.connect(settings.fields(), &mut findings);
+                connector.connect(settings.fields(), &mut outside);
             }
         }
-        findings.into_sorted()
+        outside
     }
 }
 

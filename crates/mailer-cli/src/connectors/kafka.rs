@@ -9,7 +9,7 @@ use mailer_kafka::{
 };
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    DeadLetter, Decoder, Fields, Findings, Identity, Key, Path, Provenance, Section, Shape, SinkConnector,
+    DeadLetter, Decoder, Fields, Identity, Key, Outside, Path, Provenance, Section, Shape, SinkConnector,
     SourceConnector, Target, Value, Word, write_json,
 };
 use std::sync::{Mutex, PoisonError};
@@ -53,8 +53,8 @@ impl SourceConnector for KafkaIn {
         &SOURCE
     }
 
-    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
-        outside::source(settings, findings);
+    fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
+        outside::source(settings, found);
     }
 
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
@@ -208,8 +208,8 @@ impl SinkConnector for KafkaOut {
         &SINK
     }
 
-    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
-        outside::sink(settings, findings);
+    fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
+        outside::sink(settings, found);
     }
 
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
@@ -257,8 +257,8 @@ impl SinkConnector for TransactionalOut {
         &TRANSACTIONAL
     }
 
-    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
-        outside::transactional_sink(settings, findings);
+    fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
+        outside::transactional_sink(settings, found);
     }
 
     fn is_exactly_once(&self, _settings: Fields<'_>) -> bool {

@@ -2,32 +2,32 @@
 
 use super::text;
 use mailer_kafka::{KafkaAdmin, TopicSeen};
-use mailer_workflow::{Code, Fields, Findings};
+use mailer_workflow::{Code, Fields, Outside};
 use std::time::Duration;
 
 /// What a transaction may take where the workflow does not say: as `mailer-kafka` has it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The topic is there, and may be read.
-pub(super) fn source(settings: Fields<'_>, findings: &mut Findings) {
-    let Some(cluster) = reach(settings, findings) else { return };
-    let Some(topic) = topic(&cluster, settings, findings) else { return };
+pub(super) fn source(settings: Fields<'_>, outside: &mut Outside) {
+    let Some(cluster) = reach(settings, outside) else { return };
+    let Some(topic) = topic(&cluster, settings, outside) else { return };
     if topic.may_read == Some(false) {
-        denied(settings, "read", findings);
+        denied(settings, "read", outside);
     }
 }
 
 /// The topic is there, and may be written to.
-pub(super) fn sink(settings: Fields<'_>, findings: &mut Findings) {
-    if let Some(cluster) = reach(settings, findings) {
-        writable(&cluster, settings, findings);
+pub(super) fn sink(settings: Fields<'_>, outside: &mut Outside) {
+    if let Some(cluster) = reach(settings, outside) {
+        writable(&cluster, settings, outside);
     }
 }
 
 /// The same, and the brokers allow such transactions, and nobody else has one open under the id.
-pub(super) fn transactional_sink(settings: Fields<'_>, findings: &mut Findings) {
-    let Some(cluster) = reach(settings, findings) else { return };
-    writable(&cluster, settings, findings);
+pub(super) fn transactional_sink(settings: Fields<'_>, outside: &mut Outside) {
+    let Some(cluster) = reach(settings, outside) else { return };
+    writable(&cluster, settings, outside);
     let timeout = settings.duration("transactionTimeout");
     let asked = timeout.as_ref().map_or(TIMEOUT, |timeout| timeout.value);
     match cluster.longest_transaction() {
@@ -36,10 +36,13 @@ pub(super) fn transactional_sink(settings: Fields<'_>, findings: &mut Findings) 
             let message = format!("the brokers allow transactions of {limit:?} at most, and {asked:?} are asked for");
             let help =
                 format!("set `transactionTimeout: {}s` or less, or raise transaction.max.timeout.ms", limit.as_secs());
-            findings.add(Code::Outside, span, message, help);
+            outside.findings.add(Code::Outside, span, message, help);
         }
-        Ok(_) => {}
-        Err(error) => unanswered(settings, "brokers", &error, findings),
+        Ok(limit) => {
+            let limit = limit.map_or_else(|| "not told".into(), |limit| format!("{limit:?}"));
+            outside.seen.push(format!("transactions of {asked:?}: the limit of the brokers is {limit}"));
+        }
+        Err(error) => unanswered(settings, "brokers", &error, outside),
     }
     let Some(id) = settings.text("transactionalId") else { return };
     match cluster.transaction(&id.value) {
@@ -50,33 +53,47 @@ pub(super) fn transactional_sink(settings: Fields<'_>, findings: &mut Findings) 
             );
             let help =
                 "if the job runs, this is fine and passes; otherwise `mailer txn abort` ends it, or its timeout does";
-            findings.add(Code::Outside, id.span, message, help);
+            outside.findings.add(Code::Outside, id.span, message, help);
         }
-        Ok(_) => {}
-        Err(error) => unanswered(settings, "transactionalId", &error, findings),
+        Ok(seen) => {
+            let state = seen.map_or_else(|| "not used yet".to_owned(), |seen| seen.state);
+            outside.seen.push(format!("transactional id {}: {state}", id.value));
+        }
+        Err(error) => unanswered(settings, "transactionalId", &error, outside),
     }
 }
 
-fn reach(settings: Fields<'_>, findings: &mut Findings) -> Option<KafkaAdmin> {
+fn reach(settings: Fields<'_>, outside: &mut Outside) -> Option<KafkaAdmin> {
     match KafkaAdmin::connect(text(settings, "brokers")) {
         Ok(cluster) => Some(cluster),
         Err(error) => {
-            unanswered(settings, "brokers", &error, findings);
+            unanswered(settings, "brokers", &error, outside);
             None
         }
     }
 }
 
-fn unanswered(settings: Fields<'_>, key: &str, error: &mailer_core::Error, findings: &mut Findings) {
+fn unanswered(settings: Fields<'_>, key: &str, error: &mailer_core::Error, outside: &mut Outside) {
     let span = settings.text(key).map_or_else(|| settings.span(), |text| text.span);
     let help = "check that the broker runs, that the address is right, and that this user may ask";
-    findings.add(Code::Outside, span, error.message().to_owned(), help);
+    outside.findings.add(Code::Outside, span, error.message().to_owned(), help);
 }
 
-fn topic(cluster: &KafkaAdmin, settings: Fields<'_>, findings: &mut Findings) -> Option<TopicSeen> {
+fn topic(cluster: &KafkaAdmin, settings: Fields<'_>, outside: &mut Outside) -> Option<TopicSeen> {
     let topic = settings.text("topic")?;
     match cluster.topic(&topic.value) {
-        Ok(Some(seen)) => Some(seen),
+        Ok(Some(seen)) => {
+            let rights = [("read", seen.may_read), ("written to", seen.may_write)];
+            let rights: Vec<_> = rights.iter().filter(|(_, may)| *may == Some(true)).map(|(what, _)| *what).collect();
+            let rights = if rights.is_empty() {
+                "rights are not told".into()
+            } else {
+                format!("may be {}", rights.join(" and "))
+            };
+            let (topic, brokers) = (&topic.value, text(settings, "brokers"));
+            outside.seen.push(format!("kafka topic {topic} at {brokers}: {} partitions, {rights}", seen.partitions));
+            Some(seen)
+        }
         Ok(None) => {
             let message = format!("there is no topic \"{}\" at {}", topic.value, text(settings, "brokers"));
             let help = format!(
@@ -84,28 +101,28 @@ fn topic(cluster: &KafkaAdmin, settings: Fields<'_>, findings: &mut Findings) ->
                 text(settings, "brokers"),
                 topic.value
             );
-            findings.add(Code::Outside, topic.span, message, help);
+            outside.findings.add(Code::Outside, topic.span, message, help);
             None
         }
         Err(error) => {
-            unanswered(settings, "topic", &error, findings);
+            unanswered(settings, "topic", &error, outside);
             None
         }
     }
 }
 
-fn writable(cluster: &KafkaAdmin, settings: Fields<'_>, findings: &mut Findings) {
-    if topic(cluster, settings, findings).is_some_and(|topic| topic.may_write == Some(false)) {
-        denied(settings, "write", findings);
+fn writable(cluster: &KafkaAdmin, settings: Fields<'_>, outside: &mut Outside) {
+    if topic(cluster, settings, outside).is_some_and(|topic| topic.may_write == Some(false)) {
+        denied(settings, "write", outside);
     }
 }
 
-fn denied(settings: Fields<'_>, operation: &str, findings: &mut Findings) {
+fn denied(settings: Fields<'_>, operation: &str, outside: &mut Outside) {
     let Some(topic) = settings.text("topic") else { return };
     let message = format!("this user may not {operation} the topic \"{}\"", topic.value);
     let help = format!(
         "allow it: kafka-acls.sh --add --allow-principal <user> --operation {operation} --topic {}",
         topic.value
     );
-    findings.add(Code::Outside, topic.span, message, help);
+    outside.findings.add(Code::Outside, topic.span, message, help);
 }

@@ -227,6 +227,10 @@ impl<'a> Reader<'a> {
 
     fn call(&mut self, fields: Fields<'a>) -> Option<Call> {
         let url = fields.text("url")?;
+        if !["http://", "https://"].iter().any(|scheme| url.value.starts_with(scheme)) {
+            let help = "write the whole address: http://localhost:8080/customers/{customer.id}";
+            self.findings.add(Code::BadValue, url.span, format!("`{}` is no address of HTTP", url.value), help);
+        }
         let url = match Template::parse(&url.value) {
             Ok(template) => template,
             Err((code, message, help)) => {

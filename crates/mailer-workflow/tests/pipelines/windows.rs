@@ -130,3 +130,27 @@ tests:
 ",
     );
 }
+
+/// Two reduces over one window: a late record is late once.
+#[test]
+fn late_records_of_a_window_that_several_read_come_once() {
+    passes(
+        "
+source: {type: lines, lines: {of: in}, timestamp: {field: at}, watermark: {bounded: 0s}}
+pipeline:
+  - {type: keyBy, keyBy: {field: user}}
+  - {id: w, type: window, window: {type: tumbling, size: 1s, late: missed}}
+  - {id: counts, type: reduce, input: w, reduce: {function: count}}
+  - {id: most, type: reduce, input: w, reduce: {function: max, field: at}}
+sinks:
+  - {id: out, type: kept, input: [counts, most]}
+  - {id: late, type: kept, input: missed, kept: {under: late}}
+tests:
+  - name: late
+    steps:
+      - send: [{at: 5000, user: a}, {at: 1, user: a}]
+      - {sink: late, expect: [{at: 1, user: a}]}
+      - expectLate: [{at: 1}]
+",
+    );
+}
