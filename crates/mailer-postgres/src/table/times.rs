@@ -1,7 +1,7 @@
 //! Times and dates: as text like RFC 3339, or as milliseconds since 1970.
 
 use crate::cell::Cell;
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Timelike, Utc};
 
 /// For a column that keeps the zone, or one without: the time is UTC then, unless the text has no zone either.
 pub(super) fn timestamp(cell: &Cell, with_zone: bool) -> Option<String> {
@@ -14,9 +14,18 @@ pub(super) fn timestamp(cell: &Cell, with_zone: bool) -> Option<String> {
         },
         _ => return None,
     };
+    let at = without_leap_second(at)?;
     let text = at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let text = if with_zone { text } else { text.trim_end_matches('Z').to_owned() };
     is_plain(at.year()).then_some(text)
+}
+
+/// PostgreSQL takes second 60, but nothing within it: that is the beginning of the next minute.
+fn without_leap_second(at: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    match at.nanosecond().checked_sub(1_000_000_000) {
+        None => Some(at),
+        Some(within) => at.with_nanosecond(within)?.checked_add_signed(TimeDelta::seconds(1)),
+    }
 }
 
 /// A day.
@@ -41,6 +50,7 @@ mod tests {
         let without = |cell: Cell| timestamp(&cell, false);
         assert_eq!(with("2026-01-01T12:00:00+02:00".into()).as_deref(), Some("2026-01-01T10:00:00Z"));
         assert_eq!(with(Cell::Integer(1_500)).as_deref(), Some("1970-01-01T00:00:01.500Z"));
+        assert_eq!(with("2026-12-31T23:59:60.5Z".into()).as_deref(), Some("2027-01-01T00:00:00.500Z"));
         assert_eq!(without("2026-01-01 12:00:00.5".into()).as_deref(), Some("2026-01-01T12:00:00.500"));
         assert_eq!(without("2026-01-01T12:00:00+02:00".into()).as_deref(), Some("2026-01-01T10:00:00"));
         for bad in ["2026-01-01", "2026-01-01T12:00:00", "2026-13-01T12:00:00Z", "soon", ""] {
