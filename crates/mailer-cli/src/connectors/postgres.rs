@@ -5,7 +5,7 @@ use mailer_core::{Record, Result};
 use mailer_postgres::{Cell, Place, PostgresSink};
 use mailer_runtime::Stream;
 use mailer_workflow::{
-    Code, Fields, Findings, Identity, Key, Path, Section, Shape, SinkConnector, Target, Value, Word,
+    Code, Fields, Findings, Identity, Key, Outside, Path, Section, Shape, SinkConnector, Target, Value, Word,
 };
 
 const MODES: &[Word] = &[
@@ -82,12 +82,15 @@ impl SinkConnector for PostgresOut {
         }
     }
 
-    fn connect(&self, settings: Fields<'_>, findings: &mut Findings) {
-        if let Err(error) = sink(settings).examine() {
-            let span = settings.text("table").map_or_else(|| settings.span(), |table| table.span);
-            let help =
-                "check that the server runs, that the address is right, and that table and rights are as it says";
-            findings.add(Code::Outside, span, error.message().to_owned(), help);
+    fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
+        match sink(settings).examine() {
+            Ok(()) => found.seen.push(format!("table {} is there and takes these columns", text(settings, "table"))),
+            Err(error) => {
+                let span = settings.text("table").map_or_else(|| settings.span(), |table| table.span);
+                let help =
+                    "check that the server runs, that the address is right, and that table and rights are as it says";
+                found.findings.add(Code::Outside, span, error.message().to_owned(), help);
+            }
         }
     }
 
