@@ -24,7 +24,9 @@ pub use server::{Server, ServerOptions};
 
 use crate::workspace;
 use anyhow::{Result, bail};
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The name of the environment variable with which a server of the caller's choice is used: a connection string.
 pub const URL_VARIABLE: &str = "MAILER_POSTGRES";
@@ -40,5 +42,20 @@ fn folder(name: &str) -> Result<PathBuf> {
     if name.is_empty() || !name.chars().all(plain) {
         bail!("{name:?} cannot name a server: use letters, digits, '-' and '_'");
     }
-    Ok(workspace::root().join("target/postgres").join(name))
+    Ok(servers().join(name))
+}
+
+/// Where servers have their folders: inside the clone, unless it lies where the user they run as may not go (the home of root,
+/// most often).
+fn servers() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let root = workspace::root();
+        if programs::may_enter(root) {
+            return root.join("target/postgres");
+        }
+        let mut hasher = DefaultHasher::new();
+        root.hash(&mut hasher);
+        std::env::temp_dir().join(format!("mailer-postgres-{:016x}", hasher.finish()))
+    })
 }

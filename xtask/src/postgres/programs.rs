@@ -3,7 +3,7 @@
 use crate::process;
 use anyhow::{Context, Result};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The user that Debian's packages create.
@@ -34,6 +34,14 @@ pub(super) fn user() -> Result<Option<(u32, u32)>> {
     Ok(Some((user, id(&["-g", USER])?)))
 }
 
+/// Whether the user that a server runs as may enter a folder. Where that is not known, the server itself will say.
+pub(super) fn may_enter(folder: &Path) -> bool {
+    let Ok(Some((user, group))) = user() else { return true };
+    let mut test = Command::new("test");
+    test.arg("-x").arg(folder).current_dir("/").uid(user).gid(group);
+    test.status().is_ok_and(|status| status.success())
+}
+
 fn id(arguments: &[&str]) -> Result<u32> {
     let answer = process::capture(Command::new("id").args(arguments))?;
     Ok(String::from_utf8_lossy(&answer.stdout).trim().parse()?)
@@ -46,4 +54,21 @@ fn folder() -> Option<PathBuf> {
     let newest = releases.max().map(|(_, folder)| folder.join("bin"));
     let in_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
     newest.into_iter().chain(in_path.into_iter().flatten()).find(|folder| folder.join("initdb").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_of_root_alone_is_not_entered_by_another_user() {
+        let folder = tempfile::tempdir().unwrap();
+        set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
+        let other = user().is_ok_and(|user| user.is_some());
+        assert_eq!(may_enter(folder.path()), !other);
+        set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        assert!(may_enter(folder.path()));
+    }
 }

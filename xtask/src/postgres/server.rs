@@ -28,7 +28,8 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server whose files are under `target/postgres/<name>/`. One process at a time can use a name.
+    /// A server whose files are under `target/postgres/<name>/`, or in the system's folder for temporary files where its user
+    /// may not enter the clone. One process at a time can use a name.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), port: None, keep_data: false }
     }
@@ -218,8 +219,7 @@ pub(super) struct Running {
 impl Running {
     /// Every server that runs.
     pub(super) fn all() -> Result<Vec<Self>> {
-        let servers = crate::workspace::root().join("target/postgres");
-        let entries = fs::read_dir(servers).into_iter().flatten().flatten();
+        let entries = fs::read_dir(super::servers()).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         Ok(names.iter().filter_map(|name| Self::load(name)).collect())
