@@ -14,6 +14,7 @@ use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
 use mailer_runtime::{Env, Error, FileStorage, Generator, RestartPolicy, Result, Watermarks};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -89,10 +90,11 @@ fn pipeline(env: &Env, per_second: f64, skewed: bool, fail_once: bool) {
         let customer = if skewed && !n.is_multiple_of(5) { 7 } else { n % 5_000 };
         Order { customer, cents: n % 977, at: clock.wall().0 }
     };
-    let mut left = if fail_once { 60_000u64 } else { u64::MAX };
-    let failing = move |order: Order| {
-        left = left.saturating_sub(1);
-        if left == 0 { Err("the price service is not there") } else { Ok(order) }
+    // All workers count down together, and a restart counts on: it fails once.
+    let left = Arc::new(AtomicU64::new(if fail_once { 60_000 } else { u64::MAX }));
+    let failing = move |order: Order| match left.fetch_sub(1, Relaxed) {
+        1 => Err("the price service is not there"),
+        _ => Ok(order),
     };
     env.source("orders", Generator::new(order).rate(20_000.0).bytes_each(64))
         .watermarks(Watermarks::bounded(Duration::from_secs(1)).timestamps(|order: &Order| order.at))

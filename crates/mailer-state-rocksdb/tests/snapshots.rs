@@ -202,3 +202,16 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
+
+#[test]
+fn it_says_about_how_much_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = Job::open(folder.path(), 1, None).unwrap();
+    assert_eq!(job.open.usage().unwrap().entries, 0);
+    job.put(0..10_000, &[7; 100]);
+    job.checkpoint(1);
+    let usage = job.open.usage().unwrap();
+    assert!((5_000..=20_000).contains(&usage.entries), "{usage:?}");
+    assert!(usage.bytes > 0, "{usage:?}");
+    assert!(job.store.usage().is_empty(), "the backend knows of all stores together");
+}
