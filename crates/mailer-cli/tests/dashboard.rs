@@ -66,12 +66,22 @@ fn get(address: &str, path: &str) -> String {
 fn a_workflow_is_seen_by_prometheus_and_by_top() {
     let mut running = run();
     let address = running.address.clone();
-    while !get(&address, "/metrics").contains("mailer_sink_records_total{job=\"observed\"") {
+    let url = format!("http://{address}");
+    let mut picture = || {
         assert!(running.child.try_wait().unwrap().is_none(), "the job has ended");
+        let picture = top(&["--once", "--url", &url]);
+        assert!(picture.status.success(), "{picture:?}");
+        String::from_utf8(picture.stdout).unwrap()
+    };
+    while !get(&address, "/metrics").contains("mailer_sink_records_total{job=\"observed\"") {
+        picture();
     }
-    let picture = top(&["--once", "--url", &format!("http://{address}")]);
-    let text = String::from_utf8(picture.stdout).unwrap();
-    assert!(picture.status.success() && text.starts_with("observed  running"), "{text}");
+    // The endpoint is there before the job runs.
+    let mut text = picture();
+    while text.starts_with("observed  starting") || !text.contains("[0]") {
+        text = picture();
+    }
+    assert!(text.starts_with("observed  running"), "{text}");
     assert!(text.contains("█ busy") && text.contains("[0]"), "{text}");
 }
 

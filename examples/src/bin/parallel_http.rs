@@ -33,8 +33,8 @@ impl Handler for Notify {
 async fn post(service: SocketAddr, body: &[u8]) -> std::io::Result<u16> {
     let mut stream = TcpStream::connect(service).await?;
     let head = format!("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body).await?;
+    // In one piece: the service below reads once, and a connection closed over what is unread is reset.
+    stream.write_all(&[head.as_bytes(), body].concat()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());

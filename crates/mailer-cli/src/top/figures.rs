@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// `12.3k`
 pub(super) fn count(value: f64) -> String {
-    let (mut value, mut unit) = (value, "");
+    let (mut value, mut unit) = (value + 0.0, ""); // what is no less than nothing has no sign
     for next in ["k", "M", "G", "T"] {
         if value < 999.5 {
             break;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let counts = [0.0, 999.0, 1_000.0, 12_345.0, 123_456.0, 5e6].map(count);
+        let counts = [-0.0, 999.0, 1_000.0, 12_345.0, 123_456.0, 5e6].map(count);
         assert_eq!(counts, ["0", "999", "1.0k", "12.3k", "123k", "5.0M"]);
         assert_eq!([rate(&json!(20.4)), rate(&Value::Null)], ["20/s", "–"]);
         assert_eq!([bytes(&json!(5)), bytes(&json!(2_048))], ["5B", "2.0KiB"]);
