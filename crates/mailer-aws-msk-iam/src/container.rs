@@ -129,7 +129,9 @@ fn keys(answer: &Answer) -> Result<AwsKeys> {
         return Err(refused(answer));
     }
     let given: Given = serde_json::from_slice(&answer.body).map_err(|_| {
-        TokenError::denied("the answer is not JSON with AccessKeyId, SecretAccessKey, Token and Expiration: is it the right URL?")
+        TokenError::denied(
+            "the answer is not JSON with AccessKeyId, SecretAccessKey, Token and Expiration: is it the right URL?",
+        )
     })?;
     let keys = AwsKeys::new(given.access_key_id, given.secret_access_key);
     let keys = given.token.into_iter().fold(keys, AwsKeys::session_token);
@@ -138,16 +140,17 @@ fn keys(answer: &Answer) -> Result<AwsKeys> {
 }
 
 fn end(text: &str) -> Result<SystemTime> {
-    OffsetDateTime::parse(text, &Rfc3339).map(SystemTime::from).map_err(|_| {
-        TokenError::denied(format!("Expiration is {text:?}, and not a time such as 2026-01-02T03:04:05Z"))
-    })
+    OffsetDateTime::parse(text, &Rfc3339)
+        .map(SystemTime::from)
+        .map_err(|_| TokenError::denied(format!("Expiration is {text:?}, and not a time such as 2026-01-02T03:04:05Z")))
 }
 
 fn refused(answer: &Answer) -> TokenError {
     let code = serde_json::from_slice::<Refused>(&answer.body).map(|refused| refused.code).unwrap_or_default();
     // A word says why; anything longer could repeat what we have sent.
     let is_word = !code.is_empty() && code.len() <= 60 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let said = if is_word { format!("answered {} ({code})", answer.status) } else { format!("answered {}", answer.status) };
+    let said =
+        if is_word { format!("answered {} ({code})", answer.status) } else { format!("answered {}", answer.status) };
     match answer.status {
         408 | 429 | 500.. => TokenError::unavailable(said),
         401 | 403 => TokenError::denied(format!(
@@ -164,11 +167,18 @@ mod tests {
 
     #[test]
     fn credentials_are_asked_of_this_machine_alone() {
-        for url in ["http://localhost/c", "http://127.0.0.1:1/c", "http://[::1]/c", "http://169.254.170.2/c", "http://[fd00:ec2::23]/c"]
-        {
+        for url in [
+            "http://localhost/c",
+            "http://127.0.0.1:1/c",
+            "http://[::1]/c",
+            "http://169.254.170.2/c",
+            "http://[fd00:ec2::23]/c",
+        ] {
             Container::new(url).unwrap();
         }
-        for url in ["http://example.com/c", "http://10.0.0.1/c", "http://[fd00:ec3::23]/c", "https://localhost/c", "localhost"] {
+        for url in
+            ["http://example.com/c", "http://10.0.0.1/c", "http://[fd00:ec3::23]/c", "https://localhost/c", "localhost"]
+        {
             assert!(!Container::new(url).unwrap_err().is_retriable(), "{url}");
         }
         assert!(!format!("{:?}", Container::new("http://localhost").unwrap().token("hunter2")).contains("hunter2"));

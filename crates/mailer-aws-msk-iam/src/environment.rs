@@ -69,9 +69,10 @@ mod tests {
     use super::*;
 
     fn look_in(variables: &[(&str, &str)]) -> Result<String> {
-        let found = look(|name| Ok(variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())))?;
+        let found =
+            look(|name| Ok(variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())))?;
         Ok(match found {
-            Found::Keys(keys) => format!("{keys:?} {:?}", keys.session_token.map(|token| token.reveal().to_owned())),
+            Found::Keys(keys) => format!("{keys:?} {:?}", keys.session_token.as_ref().map(|token| token.reveal())),
             Found::Container(container) => format!("{container:?}"),
         })
     }

@@ -46,11 +46,13 @@ impl AwsKeys {
 
     /// White space at an end is what files and shells like to add; it would come back as a wrong signature.
     pub(crate) fn check(self) -> Result<Self> {
-        let named = [("access key id", self.access_key_id.as_str()), ("secret access key", self.secret_access_key.reveal())];
+        let named =
+            [("access key id", self.access_key_id.as_str()), ("secret access key", self.secret_access_key.reveal())];
         let token = self.session_token.as_ref().map(|token| ("session token", token.reveal()));
         let is_good = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        match named.into_iter().chain(token).find(|(_, text)| !is_good(text)) {
-            Some((name, _)) => Err(TokenError::denied(format!(
+        let bad = named.into_iter().chain(token).find(|(_, text)| !is_good(text)).map(|(name, _)| name);
+        match bad {
+            Some(name) => Err(TokenError::denied(format!(
                 "the {name} of AWS is empty or has white space in it: take it as it was given, without a line break"
             ))),
             None => Ok(self),

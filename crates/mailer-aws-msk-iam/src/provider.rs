@@ -108,9 +108,9 @@ impl MskIam {
         match &self.origin {
             Origin::Keys(keys) => Ok(keys.clone()),
             Origin::Container(container) => container.keys().await,
-            Origin::Function(function) => {
-                function().await.map_err(|error| TokenError::unavailable(format!("the function that gives keys of AWS: {error}")))
-            }
+            Origin::Function(function) => function()
+                .await
+                .map_err(|error| TokenError::unavailable(format!("the function that gives keys of AWS: {error}"))),
             Origin::Environment => match environment::look(environment::variable)? {
                 Found::Keys(keys) => Ok(keys),
                 Found::Container(container) => container.keys().await,

@@ -101,7 +101,9 @@ impl Endpoint {
             value.set_sensitive(true);
             request = request.header(*name, value);
         }
-        request.body(Empty::new()).map_err(|error| TokenError::denied(format!("no request to {self} can be made: {error}")))
+        request
+            .body(Empty::new())
+            .map_err(|error| TokenError::denied(format!("no request to {self} can be made: {error}")))
     }
 
     async fn ask(&self, request: Request<Empty<Bytes>>) -> Result<Answer> {
@@ -155,7 +157,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_refused_and_not_repeated() {
-        for url in ["", "host", "https://host/hunter2", "http://u:hunter2@host/", "/hunter2", "http:///hunter2", "http://"] {
+        for url in
+            ["", "host", "https://host/hunter2", "http://u:hunter2@host/", "/hunter2", "http:///hunter2", "http://"]
+        {
             let error = Endpoint::parse(url).unwrap_err();
             assert!(error.to_string().contains("http://host") && !error.to_string().contains("hunter2"), "{error}");
         }
