@@ -63,8 +63,10 @@ impl Endpoint {
     fn of(uri: Uri) -> Option<Self> {
         let is_http = uri.scheme_str()? == "http";
         let authority = uri.authority().filter(|authority| is_http && !authority.as_str().contains('@'))?;
+        // A port that is no number is none to the parser: it would be 80, and a secret would go there.
+        let is_whole = authority.as_str() == authority.host() || authority.port_u16().is_some();
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        (!host.is_empty()).then_some(Self { host, uri, timeout: TIMEOUT })
+        (is_whole && !host.is_empty()).then_some(Self { host, uri, timeout: TIMEOUT })
     }
 
     /// How long the whole of a request may take. Default: five seconds.
@@ -157,9 +159,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_refused_and_not_repeated() {
-        for url in
-            ["", "host", "https://host/hunter2", "http://u:hunter2@host/", "/hunter2", "http:///hunter2", "http://"]
-        {
+        for url in [
+            "",
+            "host",
+            "https://host/hunter2",
+            "http://u:hunter2@host/",
+            "/hunter2",
+            "http:///hunter2",
+            "http://",
+            "http://host:hunter2/",
+            "http://host:99999/",
+        ] {
             let error = Endpoint::parse(url).unwrap_err();
             assert!(error.to_string().contains("http://host") && !error.to_string().contains("hunter2"), "{error}");
         }
