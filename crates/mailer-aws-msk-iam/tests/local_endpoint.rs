@@ -1,4 +1,5 @@
 //! Keys of an endpoint on loopback, as ECS and EKS have one, and of functions.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use mailer_aws_msk_iam::{AwsKeys, BoxError, Container, MskIam, MskToken, Result};
 use mailer_cloud_credentials::testing::{ManualClock, Reply, Server};

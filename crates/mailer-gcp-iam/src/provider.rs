@@ -13,7 +13,7 @@ type Asking = Pin<Box<dyn Future<Output = Result<AccessToken, BoxError>> + Send>
 #[derive(Clone)]
 enum Origin {
     Environment,
-    Metadata(Metadata),
+    Metadata(Box<Metadata>),
     Function(Arc<dyn Fn() -> Asking + Send + Sync>),
 }
 
@@ -48,7 +48,7 @@ impl GcpIam {
     /// Asks the metadata server there.
     #[must_use]
     pub fn metadata(self, metadata: Metadata) -> Self {
-        self.from(Origin::Metadata(metadata))
+        self.from(Origin::Metadata(Box::new(metadata)))
     }
 
     /// Asks a function of yours for access tokens: for the first token, and again four minutes before one ends. What it

@@ -1,4 +1,5 @@
 //! A metadata server on loopback, and functions.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use mailer_cloud_credentials::testing::{ManualClock, Reply, Server};
 use mailer_gcp_iam::{AccessToken, GcpIam, Metadata};
