@@ -41,6 +41,9 @@ const FILES: &str = "mailer-files";
 const HTTP: &str = "mailer-http";
 const POSTGRES: &str = "mailer-postgres";
 const WORKFLOW: &str = "mailer-workflow";
+const CLOUD_CREDENTIALS: &str = "mailer-cloud-credentials";
+const AWS_MSK_IAM: &str = "mailer-aws-msk-iam";
+const GCP_IAM: &str = "mailer-gcp-iam";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
@@ -48,6 +51,8 @@ const CONNECTOR: &str = "a connector knows only mailer-core: it works without th
 const PURE: &str = "plans are data: mailer-planner knows only mailer-core";
 const ENGINE: &str = "mailer-runtime is the front door to memory state and file checkpoints; connectors and other backends are \
                       brought by the application";
+const TOKENS: &str = "a token provider knows no Kafka client and nothing of the engine: the connector and the parallel consumer \
+                      take its tokens through a function";
 const TOP: &str = "brings engine and connectors together; nothing depends on it";
 
 pub(super) const CRATES: &[Crate] = &[
@@ -79,6 +84,9 @@ pub(super) const CRATES: &[Crate] = &[
         &[],
         "the parallel consumer stands alone: a team that only consumes builds nothing of the engine",
     ),
+    row(CLOUD_CREDENTIALS, &[], TOKENS),
+    row(AWS_MSK_IAM, &[CLOUD_CREDENTIALS], TOKENS),
+    row(GCP_IAM, &[CLOUD_CREDENTIALS], TOKENS),
     row(XTASK, &[], "xtask builds when nothing else does"),
     row(MEASURE, &[], "peers build it too: it drags nothing of ours into them"),
     top("mailer-bench"),
@@ -124,6 +132,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         package: "tokio-postgres",
         used_by: &[POSTGRES],
         rule: "the client of PostgreSQL stays behind mailer-postgres; tests read with psql",
+    },
+    Wrapper {
+        package: "aws-sigv4",
+        used_by: &[AWS_MSK_IAM],
+        rule: "AWS's signer stays in mailer-aws-msk-iam: whoever is elsewhere builds nothing of AWS",
     },
     Wrapper {
         package: "kafka-protocol",
