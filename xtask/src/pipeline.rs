@@ -67,7 +67,7 @@ fn full(report: &mut Report) {
     // so what is compiled already, as they were.
     let older = brokers.iter().find(|(variable, _)| *variable == BOOTSTRAP_VARIABLE_V1);
     let older: Vec<_> = older.map(|(_, broker)| (BOOTSTRAP_VARIABLE, broker.bootstrap())).into_iter().collect();
-    report.step("tests, txn 1", || tests(&["test", "--workspace", "--test", REAL_BROKER], &older));
+    report.step("tests, txn 1", || tests(&["test", "--workspace", "--no-fail-fast", "--test", REAL_BROKER], &older));
     drop((variables, older, database));
     drop(brokers); // the crash test starts its own
     report.step("browser-test", || browser::run().map(|cases| Count { passed: cases.passed, failed: cases.failed }));

@@ -56,6 +56,8 @@ transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 # one piece: now and then a broker that came back found no room for it and ended.
 log.cleaner.backoff.ms=500
 log.cleaner.dedupe.buffer.size=4194304
+# Records of tests have times of their own. Every five minutes a broker looks for those that are too old.
+log.retention.ms=-1
 ",
         listeners = listeners(port, controller),
         data = data.display()
