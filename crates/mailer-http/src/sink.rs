@@ -3,7 +3,7 @@
 mod lane;
 mod post;
 
-use crate::io::Io;
+use crate::io;
 use crate::secret::Token;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Scheme;
@@ -159,7 +159,7 @@ where
             timeout: self.timeout,
             give_up: self.give_up,
         };
-        let lane = Lane::start(Io::shared()?, post, self.batch, context.waker.clone());
+        let lane = Lane::start(io::shared()?, post, self.batch, context.waker.clone());
         let encode = self.encode.clone();
         Ok(HttpWriter { encode, lane, in_flight: self.in_flight, batch: self.batch })
     }

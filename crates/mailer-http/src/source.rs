@@ -3,7 +3,7 @@
 mod queue;
 mod server;
 
-use crate::io::Io;
+use crate::io;
 use crate::secret::Token;
 use mailer_core::{
     Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Result, Source, SourceFactory, SplitId, StartAt,
@@ -254,7 +254,7 @@ impl<D: DecodeLine> Source for HttpReader<D> {
         let clock = self.context.clock.clone();
         let bodies = server::bodies();
         let desk = Desk { path, token, max_body, patience, closed, decode, clock, queue: queue.clone(), bodies };
-        let server = Server::start(Io::shared()?, place.listener()?, desk)?;
+        let server = Server::start(io::shared()?, place.listener()?, desk)?;
         self.open = Some(Open { queue, _server: server });
         Ok(self.taken)
     }

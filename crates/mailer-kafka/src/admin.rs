@@ -2,7 +2,7 @@
 
 use crate::client::{Cause, Client, Failure, TransactionSeen};
 use crate::connection::Connection;
-use crate::runtime::Io;
+use crate::runtime::{self, Io};
 use mailer_core::{Error, Result};
 use std::future::Future;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl KafkaAdmin {
         let mut connection = Connection::new(bootstrap);
         connection.request_timeout = PATIENCE;
         connection.check(crate::options::Role::Source)?;
-        let io = Io::shared()?;
+        let io = runtime::shared()?;
         let client = io.wait(async move { Client::connect(&connection).await })?;
         Ok(Self { io, client: Arc::new(client) })
     }

@@ -17,7 +17,7 @@ use crate::encode::{
 use crate::options::Role;
 use crate::partitioner::{self, Spread};
 use crate::record::OutRecord;
-use crate::runtime::Io;
+use crate::runtime;
 use crate::security::Security;
 use crate::transactional::{WatchedLimits, poison};
 use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
@@ -171,7 +171,7 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
     fn build(&self, context: &WorkerContext) -> Result<KafkaWriter<T, E>> {
         self.connection.check(Role::Sink)?;
         let settings = WriterSettings::of(&self.connection)?;
-        let io = Io::shared()?;
+        let io = runtime::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let (client, limits) = io.wait(async move {
             let client = Arc::new(Client::connect(&connection).await?);

@@ -30,7 +30,7 @@ pub use shape::{DeadLetters, KeyedBy, OrNull, Timestamped, Value};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::options::{self, Role};
-use crate::runtime::Io;
+use crate::runtime;
 use crate::security::Security;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
 use request::FetchSettings;
@@ -277,7 +277,7 @@ impl<D: Decode> SourceFactory for KafkaSource<D> {
     fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
         self.settings.check()?;
         let fetch = self.settings.fetch()?;
-        let io = Io::shared()?;
+        let io = runtime::shared()?;
         let settings = Arc::new(self.settings.clone());
         let connecting = settings.clone();
         let client = io.wait(async move { Client::connect(&connecting.connection).await })?;

@@ -26,7 +26,7 @@ use crate::dead_letter::AsDeadLetter;
 use crate::encode::{AsBytes, AsJson, AsProtobuf, AsRecord, Custom, Encode, OrTombstone, Pairs, Unformatted, WithKey};
 use crate::options::Role;
 use crate::record::OutRecord;
-use crate::runtime::Io;
+use crate::runtime;
 use crate::security::Security;
 use claim::Claim;
 use fresh::Fresh;
@@ -194,7 +194,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
     fn stager(&self, context: &StagerContext) -> Result<KafkaStager<T, E>> {
         self.connection.check(Role::TransactionalSink)?;
         let settings = WriterSettings::of(&self.connection)?.batch();
-        let io = Io::shared()?;
+        let io = runtime::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let limits = io.wait(async move {
             let client = Arc::new(Client::connect(&connection).await?);
@@ -212,7 +212,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
             None => Recorded::fresh(&self.connection.bootstrap, &self.transactional_id, job)?,
         };
         let claim = Claim { connection: self.connection.clone(), writer, timeout: self.timeout, recorded };
-        Ok(Box::new(KafkaPublisher::new(Io::shared()?, claim, epoch, self.fresh.clone())))
+        Ok(Box::new(KafkaPublisher::new(runtime::shared()?, claim, epoch, self.fresh.clone())))
     }
 
     fn describe(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::cell::Cell;
 use crate::connection::Place;
-use crate::io::Io;
+use crate::io;
 use crate::progress::Recorded;
 use crate::publisher::PostgresPublisher;
 use crate::stager::PostgresStager;
@@ -93,7 +93,7 @@ impl<E> PostgresSink<E> {
 
     fn table(&self) -> Result<Table> {
         self.wanted.check()?;
-        let (io, place, wanted) = (Io::shared()?, Place::parse(&self.url)?, self.wanted.clone());
+        let (io, place, wanted) = (io::shared()?, Place::parse(&self.url)?, self.wanted.clone());
         let own = io.clone();
         io.wait(async move {
             let client = place.connect(&own, "mailer").await?;
@@ -131,7 +131,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for PostgresSink<E> {
             return Err(Error::invalid_plan("the progress id of a PostgreSQL sink is empty: give it a stable name"));
         }
         let place = Place::parse(&self.url)?;
-        Ok(Box::new(PostgresPublisher::new(Io::shared()?, place, recorded, known, epoch, self.timeout)))
+        Ok(Box::new(PostgresPublisher::new(io::shared()?, place, recorded, known, epoch, self.timeout)))
     }
 
     fn describe(&self) -> String {

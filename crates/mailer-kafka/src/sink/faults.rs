@@ -8,7 +8,7 @@ use crate::net::Address;
 use crate::net::stub::{Asked, Reply, Stub, offers};
 use crate::net::stubs::{View, produced, produced_and_quiet};
 use crate::record::OutRecord;
-use crate::runtime::Io;
+use crate::runtime::{self, Io};
 use kafka_protocol::messages::{ApiKey, InitProducerIdResponse, ProducerId};
 use mailer_core::{Flush, Result};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn run(flush: Flush) -> Result<()> {
 /// Loses records otherwise: the checkpoint completes, and what the slow broker had not taken is not read again.
 #[test]
 fn a_flush_does_not_count_what_another_partition_got_after_it() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let slow = broker(&io, 7, &view, silent);
     let _quick = broker(&io, 8, &view, written);
     view.led_by(&[(0, 7), (1, 8)]);
@@ -107,7 +107,7 @@ fn a_flush_does_not_count_what_another_partition_got_after_it() {
 
 #[test]
 fn a_leader_that_cannot_be_reached_is_asked_for_again() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let there = broker(&io, 7, &view, written);
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     view.knows(5, Address { host: "127.0.0.1".into(), port: gone.port() });
@@ -120,7 +120,7 @@ fn a_leader_that_cannot_be_reached_is_asked_for_again() {
 
 #[test]
 fn a_task_that_panics_leaves_nobody_waiting() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let silent = broker(&io, 7, &view, silent);
     view.led_by(&[(0, 7)]);
     let pump = pump(&io, &silent, &[]);
@@ -134,7 +134,7 @@ fn a_task_that_panics_leaves_nobody_waiting() {
 /// Once, a request that waited for its turn at one broker held back what was for all others, and what the worker had appended.
 #[test]
 fn a_broker_that_wants_quiet_holds_back_no_other() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let throttling = broker(&io, 7, &view, throttled);
     let quick = broker(&io, 8, &view, written);
     view.led_by(&[(0, 7), (1, 8)]);
@@ -149,7 +149,7 @@ fn a_broker_that_wants_quiet_holds_back_no_other() {
 /// The same for a broker that accepts connections and then says nothing.
 #[test]
 fn a_broker_that_does_not_let_us_in_holds_back_no_other() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let quick = broker(&io, 8, &view, written);
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     view.knows(5, Address { host: "127.0.0.1".into(), port: mute.local_addr().unwrap().port() });
@@ -162,7 +162,7 @@ fn a_broker_that_does_not_let_us_in_holds_back_no_other() {
 /// A broker that refuses every identity was once asked for the next one as fast as it answered, for ever.
 #[test]
 fn identities_are_not_asked_for_without_a_pause() {
-    let (io, view) = (Io::shared().unwrap(), View::default());
+    let (io, view) = (runtime::shared().unwrap(), View::default());
     let refusing = broker(&io, 7, &view, unknown);
     view.led_by(&[(0, 7)]);
     let pump = pump(&io, &refusing, &[("delivery.timeout.ms", "1500")]);
