@@ -48,6 +48,7 @@ mod partitioner;
 mod record;
 mod runtime;
 mod security;
+mod setters;
 mod sink;
 mod source;
 mod spares;

@@ -10,25 +10,21 @@ mod sender;
 
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
-use crate::dead_letter::AsDeadLetter;
-use crate::encode::{
-    AsBytes, AsJson, AsProtobuf, AsRecord, Custom, Encode, Encoded, OrTombstone, Pairs, Unformatted, WithKey,
-};
+use crate::encode::{Encode, Encoded, Unformatted};
 use crate::options::Role;
 use crate::partitioner::{self, Spread};
-use crate::record::OutRecord;
 use crate::runtime;
-use crate::security::Security;
+use crate::setters::{connection_setters, format_setters};
 use crate::transactional::{WatchedLimits, poison};
-use mailer_core::{Batch, Clock, Flush, Record, Result, Sink, SinkFactory, WorkerContext};
+use mailer_core::{Batch, Clock, Flush, Result, Sink, SinkFactory, WorkerContext};
 use pump::Pump;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Bytes the worker may be ahead of the brokers.
 const IN_FLIGHT: usize = 16 << 20;
+
 /// Writes records to a topic, at least once: after a crash, those since the last checkpoint are written again.
 ///
 /// ```
@@ -58,104 +54,13 @@ impl KafkaSink {
 }
 
 impl<E> KafkaSink<E> {
-    /// Values are written as JSON.
-    pub fn json(self) -> KafkaSink<AsJson> {
-        self.map(|_| AsJson)
-    }
-
-    /// Values are written as they are: strings, byte vectors.
-    pub fn bytes(self) -> KafkaSink<AsBytes> {
-        self.map(|_| AsBytes)
-    }
-
-    /// Values are written as protobuf messages.
-    pub fn protobuf(self) -> KafkaSink<AsProtobuf> {
-        self.map(|_| AsProtobuf)
-    }
-
-    /// Items are [`crate::KafkaRecord`]s, as a source without a format makes them: written with their key, value and headers.
-    /// The key chooses the partition, event time is the timestamp.
-    ///
-    /// ```
-    /// use mailer_kafka::{KafkaSource, KafkaSink};
-    /// let orders = KafkaSource::new("localhost:9092", "orders");
-    /// let mirror = KafkaSink::new("localhost:9092", "orders-mirror").records();
-    /// ```
-    pub fn records(self) -> KafkaSink<AsRecord> {
-        self.map(|_| AsRecord)
-    }
-
-    /// Items are [`crate::DeadLetter`]s, as [`crate::KafkaSource::dead_letters`] makes them: written with key, value and
-    /// headers of the record, and with its provenance in further headers.
-    pub fn dead_letters(self) -> KafkaSink<AsDeadLetter> {
-        self.map(|_| AsDeadLetter)
-    }
-
-    /// Items are `Option`s; `None` is written as a tombstone. Call it behind `json`, `bytes` or `protobuf`.
-    pub fn or_tombstone(self) -> KafkaSink<OrTombstone<E>> {
-        self.map(OrTombstone)
-    }
-
-    /// Items are pairs `(Option<K>, Option<V>)`: the key in this format, the value in the sink's; `None` is Kafka's null.
-    ///
-    /// ```
-    /// use mailer_kafka::{AsBytes, KafkaSink};
-    /// let prices = KafkaSink::new("localhost:9092", "prices").json().pairs(AsBytes); // (Option<String>, Option<f64>)
-    /// ```
-    pub fn pairs<K>(self, key: K) -> KafkaSink<Pairs<K, E>> {
-        self.map(|value| Pairs { key, value })
-    }
-
-    /// `encode` makes the whole record: key, value, headers, timestamp, partition.
-    pub fn encode<T, F>(self, encode: F) -> KafkaSink<Custom<F>>
-    where
-        F: Fn(&Record<T>) -> Result<OutRecord> + Clone + Send + Sync + 'static,
-    {
-        self.map(|_| Custom(encode))
-    }
-
-    /// Gives every record a key.
-    pub fn key<T, K, F>(self, key: F) -> KafkaSink<WithKey<E, F>>
-    where
-        K: AsRef<[u8]>,
-        F: Fn(&T) -> K + Clone + Send + Sync + 'static,
-    {
-        self.map(|encode| WithKey { encode, key })
-    }
-
-    /// The client id brokers see in their logs and quotas. Default: `mailer`.
-    #[must_use]
-    pub fn client_id(mut self, id: impl Into<String>) -> Self {
-        self.connection.client_id = id.into();
-        self
-    }
-
-    /// How long one request may take, and how long the start waits for a broker. Default: 30 s.
-    #[must_use]
-    pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.connection.request_timeout = timeout;
-        self
-    }
+    format_setters!(KafkaSink, r#"KafkaSink::new("localhost:9092", "mirror")"#);
+    connection_setters!(connection, "compression.type");
 
     /// Bytes that may be unacknowledged, per worker; beyond it the pipeline waits. Default: 16 MiB.
     #[must_use]
     pub fn max_in_flight_bytes(mut self, bytes: usize) -> Self {
         self.in_flight = bytes;
-        self
-    }
-
-    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
-    #[must_use]
-    pub fn security(mut self, security: Security) -> Self {
-        self.connection.security = Some(security);
-        self
-    }
-
-    /// Passes a Kafka property through, e.g. `compression.type`. Unknown names, and names a setter owns, are refused
-    /// when the job starts.
-    #[must_use]
-    pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.connection.set(key, value);
         self
     }
 

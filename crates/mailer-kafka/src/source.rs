@@ -31,7 +31,7 @@ use crate::client::Client;
 use crate::connection::Connection;
 use crate::options::{self, Role};
 use crate::runtime;
-use crate::security::Security;
+use crate::setters::connection_setters;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
 use request::FetchSettings;
 use std::sync::Arc;
@@ -206,20 +206,6 @@ impl<D: Decode> KafkaSource<D> {
         self
     }
 
-    /// The client id brokers see in their logs and quotas. Default: `mailer`.
-    #[must_use]
-    pub fn client_id(mut self, id: impl Into<String>) -> Self {
-        self.settings.connection.client_id = id.into();
-        self
-    }
-
-    /// How long one request may take, and how long the start waits for a broker. Default: 30 s.
-    #[must_use]
-    pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.connection.request_timeout = timeout;
-        self
-    }
-
     /// Most bytes of one partition in one response. Default: 1 MiB.
     #[must_use]
     pub fn max_partition_fetch_bytes(mut self, bytes: u32) -> Self {
@@ -234,20 +220,7 @@ impl<D: Decode> KafkaSource<D> {
         self
     }
 
-    /// TLS and SASL. Default: neither. The same can be said with options such as `security.protocol`, not with both.
-    #[must_use]
-    pub fn security(mut self, security: Security) -> Self {
-        self.settings.connection.security = Some(security);
-        self
-    }
-
-    /// Passes a Kafka property through, e.g. `fetch.min.bytes`. Unknown names, and names a setter owns, are refused
-    /// when the job starts.
-    #[must_use]
-    pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.settings.connection.set(key, value);
-        self
-    }
+    connection_setters!(settings.connection, "fetch.min.bytes");
 }
 
 impl Settings {
