@@ -4,9 +4,8 @@
 mod csv;
 mod files;
 mod http;
-mod kafka;
+pub(crate) mod kafka;
 mod memory;
-mod outside;
 mod postgres;
 
 use mailer_workflow::{Fields, Registry, Value, write_json};

@@ -2,6 +2,7 @@
 
 use crate::client::{Cause, Client, Failure, TransactionSeen};
 use crate::connection::Connection;
+use crate::options;
 use crate::runtime::{self, Io};
 use mailer_core::{Error, Result};
 use std::future::Future;
@@ -63,9 +64,19 @@ impl KafkaTransaction {
 impl KafkaAdmin {
     /// Reaches a cluster, within ten seconds.
     pub fn connect(bootstrap: impl Into<String>) -> Result<Self> {
+        Self::connect_with(bootstrap, [])
+    }
+
+    /// The same, with the options of a source or sink: those that say whom to trust and who we are, such as
+    /// `security.protocol`, count, others do not.
+    pub fn connect_with(
+        bootstrap: impl Into<String>,
+        options: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
         let mut connection = Connection::new(bootstrap);
         connection.request_timeout = PATIENCE;
-        connection.check(crate::options::Role::Source)?;
+        connection.options.extend(options.into_iter().filter(|(name, _)| options::is_security(name)));
+        connection.check(options::Role::Source)?;
         let io = runtime::shared()?;
         let client = io.wait(async move { Client::connect(&connection).await })?;
         Ok(Self { io, client: Arc::new(client) })

@@ -63,7 +63,8 @@ pub(crate) fn check(role: Role, options: &BTreeMap<String, String>) -> Result<()
     options.keys().try_for_each(|key| check_one(role, key))
 }
 
-fn check_one(role: Role, key: &str) -> Result<()> {
+/// Refuses a name nobody would read.
+pub(crate) fn check_one(role: Role, key: &str) -> Result<()> {
     if let Some((_, setter)) = OWNED.iter().chain(security::options::REFUSED).find(|(name, _)| *name == key) {
         return Err(Error::invalid_plan(format!("Kafka option \"{key}\" is not passed through: use {setter}")));
     }
@@ -91,6 +92,11 @@ fn noun(role: Role) -> &'static str {
 /// Every name that is passed on, and to whom.
 fn passed() -> impl Iterator<Item = (&'static str, &'static [Role])> {
     PASSED.iter().copied().chain(security::options::NAMES.iter().map(|name| (*name, EVERYONE)))
+}
+
+/// Whether an option says whom to trust or who we are.
+pub(crate) fn is_security(key: &str) -> bool {
+    security::options::NAMES.contains(&key)
 }
 
 /// Whether an option's value may be shown. That of a name nobody knows may not: it may be a misspelt password.

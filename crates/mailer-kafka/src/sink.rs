@@ -11,7 +11,7 @@ mod sender;
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
 use crate::encode::{Encode, Encoded, Unformatted};
-use crate::options::Role;
+use crate::options::{self, Role};
 use crate::partitioner::{self, Spread};
 use crate::runtime;
 use crate::setters::{connection_setters, format_setters};
@@ -51,6 +51,16 @@ impl KafkaSink {
     pub fn new(bootstrap: impl Into<String>, topic: impl Into<String>) -> Self {
         Self { connection: Connection::new(bootstrap), topic: topic.into(), in_flight: IN_FLIGHT, encode: Unformatted }
     }
+
+    /// Whether there is an option of this name here; the error says what else to write.
+    ///
+    /// ```
+    /// let error = mailer_kafka::KafkaSink::check_option("compression.typ").unwrap_err();
+    /// assert!(error.message().contains("compression.type"));
+    /// ```
+    pub fn check_option(name: &str) -> Result<()> {
+        options::check_one(Role::Sink, name)
+    }
 }
 
 impl<E> KafkaSink<E> {
@@ -64,6 +74,16 @@ impl<E> KafkaSink<E> {
         self
     }
 
+    /// Whether addresses and options can be meant so, without reaching out: a job asks the same when it starts.
+    pub fn check(&self) -> Result<()> {
+        self.settings().map(drop)
+    }
+
+    fn settings(&self) -> Result<WriterSettings> {
+        self.connection.check(Role::Sink)?;
+        WriterSettings::of(&self.connection)
+    }
+
     fn map<F>(self, change: impl FnOnce(E) -> F) -> KafkaSink<F> {
         let Self { connection, topic, in_flight, encode } = self;
         KafkaSink { connection, topic, in_flight, encode: change(encode) }
@@ -74,8 +94,7 @@ impl<T: Send + 'static, E: Encode<T>> SinkFactory<T> for KafkaSink<E> {
     type Sink = KafkaWriter<T, E>;
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaWriter<T, E>> {
-        self.connection.check(Role::Sink)?;
-        let settings = WriterSettings::of(&self.connection)?;
+        let settings = self.settings()?;
         let io = runtime::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let (client, limits) = io.wait(async move {

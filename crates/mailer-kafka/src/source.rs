@@ -142,6 +142,16 @@ impl KafkaSource {
         };
         Self { settings, decode: Raw }
     }
+
+    /// Whether there is an option of this name here; the error says what else to write.
+    ///
+    /// ```
+    /// let error = mailer_kafka::KafkaSource::check_option("fetch.min.byte").unwrap_err();
+    /// assert!(error.message().contains("fetch.min.bytes"));
+    /// ```
+    pub fn check_option(name: &str) -> Result<()> {
+        options::check_one(Role::Source, name)
+    }
 }
 
 impl<D: Decode> KafkaSource<D> {
@@ -221,14 +231,20 @@ impl<D: Decode> KafkaSource<D> {
     }
 
     connection_setters!(settings.connection, "fetch.min.bytes");
+
+    /// Whether addresses and options can be meant so, without reaching out: a job asks the same when it starts.
+    pub fn check(&self) -> Result<()> {
+        self.settings.check().map(drop)
+    }
 }
 
 impl Settings {
-    fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<FetchSettings> {
         if self.topics.is_empty() {
             return Err(Error::invalid_plan("a Kafka source needs at least one topic"));
         }
-        self.connection.check(Role::Source)
+        self.connection.check(Role::Source)?;
+        self.fetch()
     }
 
     fn fetch(&self) -> Result<FetchSettings> {
@@ -248,8 +264,7 @@ impl<D: Decode> SourceFactory for KafkaSource<D> {
     type Source = KafkaReader<D>;
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
-        self.settings.check()?;
-        let fetch = self.settings.fetch()?;
+        let fetch = self.settings.check()?;
         let io = runtime::shared()?;
         let settings = Arc::new(self.settings.clone());
         let connecting = settings.clone();

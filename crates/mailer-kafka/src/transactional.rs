@@ -23,7 +23,7 @@ pub use stager::KafkaStager;
 use crate::client::{Client, WriterSettings};
 use crate::connection::Connection;
 use crate::encode::{Encode, Unformatted};
-use crate::options::Role;
+use crate::options::{self, Role};
 use crate::runtime;
 use crate::setters::{connection_setters, format_setters};
 use claim::Claim;
@@ -71,6 +71,16 @@ impl TransactionalKafkaSink {
             fresh: Arc::default(),
         }
     }
+
+    /// Whether there is an option of this name here; the error says what else to write.
+    ///
+    /// ```
+    /// let error = mailer_kafka::TransactionalKafkaSink::check_option("transaction.timeout.ms").unwrap_err();
+    /// assert!(error.message().contains("`transaction_timeout`"));
+    /// ```
+    pub fn check_option(name: &str) -> Result<()> {
+        options::check_one(Role::TransactionalSink, name)
+    }
 }
 
 impl<E> TransactionalKafkaSink<E> {
@@ -83,6 +93,16 @@ impl<E> TransactionalKafkaSink<E> {
     pub fn transaction_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    /// Whether addresses and options can be meant so, without reaching out: a job asks the same when it starts.
+    pub fn check(&self) -> Result<()> {
+        self.settings().map(drop)
+    }
+
+    fn settings(&self) -> Result<WriterSettings> {
+        self.connection.check(Role::TransactionalSink)?;
+        WriterSettings::of(&self.connection)
     }
 
     fn map<F>(self, change: impl FnOnce(E) -> F) -> TransactionalKafkaSink<F> {
@@ -99,8 +119,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
     }
 
     fn stager(&self, context: &StagerContext) -> Result<KafkaStager<T, E>> {
-        self.connection.check(Role::TransactionalSink)?;
-        let settings = WriterSettings::of(&self.connection)?.batch();
+        let settings = self.settings()?.batch();
         let io = runtime::shared()?;
         let (connection, topic) = (self.connection.clone(), self.topic.clone());
         let limits = io.wait(async move {
@@ -112,8 +131,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for TransactionalKafkaS
     }
 
     fn publisher(&self, job: &str, epoch: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {
-        self.connection.check(Role::TransactionalSink)?;
-        let writer = WriterSettings::of(&self.connection)?;
+        let writer = self.settings()?;
         let recorded = match recorded {
             Some(recorded) => Recorded::decode(recorded)?,
             None => Recorded::fresh(&self.connection.bootstrap, &self.transactional_id, job)?,

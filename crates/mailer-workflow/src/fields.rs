@@ -5,7 +5,7 @@
 
 use crate::path::Path;
 use crate::schema::{self, Section};
-use crate::yaml::{Node, Plain, Yaml};
+use crate::yaml::{Key, Node, Plain, Yaml};
 use crate::{Span, Spanned, Value};
 use std::cell::RefCell;
 use std::time::Duration;
@@ -155,9 +155,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Texts under names of the author's.
-    pub(crate) fn map_of_texts(&self, key: &str) -> Vec<(String, String)> {
+    pub fn map_of_texts(&self, key: &str) -> Vec<(Spanned<String>, String)> {
         let entries = self.node(key).and_then(Node::entries).unwrap_or_default();
-        entries.iter().filter_map(|(name, node)| Some((name.name.clone(), text(node)?))).collect()
+        let named = |key: &Key, node| Some((Spanned::new(key.name.clone(), key.span), text(node)?));
+        entries.iter().filter_map(|(key, node)| named(key, node)).collect()
     }
 
     /// A list of sections.

@@ -2,6 +2,7 @@
 
 use super::{Outcome, load, say};
 use crate::cli::{TxnAbort, TxnCommand, TxnStatus};
+use crate::connectors::kafka;
 use crate::exit::{Code, Exit};
 use mailer_checkpoint::{AcquireOptions, CheckpointStorage, FileStorage};
 use mailer_kafka::{KafkaAdmin, KafkaTransaction};
@@ -16,22 +17,30 @@ pub(crate) fn txn(command: &TxnCommand) -> Outcome {
     }
 }
 
-/// A transactional id and where it belongs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A transactional id, where it belongs, and how its sink reaches it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
     brokers: String,
     id: String,
+    options: Vec<(String, String)>,
+}
+
+impl Id {
+    fn cluster(&self) -> mailer_core::Result<KafkaAdmin> {
+        KafkaAdmin::connect_with(&self.brokers, self.options.iter().cloned())
+    }
 }
 
 /// The transactional ids of a workflow, each once.
 fn ids(workflow: &Workflow, file: &Path) -> Result<Vec<Id>, Exit> {
     let sinks = workflow.sinks().filter(|(_, kind, _)| *kind == "txnKafka");
     let id = |(_, _, settings): (&str, &str, mailer_workflow::Fields<'_>)| {
-        Some(Id { brokers: settings.text("brokers")?.value, id: settings.text("transactionalId")?.value })
+        let (brokers, id) = (settings.text("brokers")?.value, settings.text("transactionalId")?.value);
+        Some(Id { brokers, id, options: kafka::options(settings).collect() })
     };
     let mut ids: Vec<Id> = sinks.filter_map(id).collect();
     ids.sort();
-    ids.dedup();
+    ids.dedup_by(|next, kept| (&next.brokers, &next.id) == (&kept.brokers, &kept.id));
     if ids.is_empty() {
         let message = format!("error: {} has no sink of type `txnKafka`: it has no transactions", file.display());
         return Err(Exit::new(Code::Invalid, message));
@@ -42,8 +51,8 @@ fn ids(workflow: &Workflow, file: &Path) -> Result<Vec<Id>, Exit> {
 fn status(options: &TxnStatus) -> Outcome {
     let workflow = load(&options.file, false)?;
     let mut out = String::new();
-    for Id { brokers, id } in ids(&workflow, &options.file)? {
-        let seen = KafkaAdmin::connect(&brokers)?.transaction(&id)?;
+    for id in ids(&workflow, &options.file)? {
+        let (seen, Id { brokers, id, .. }) = (id.cluster()?.transaction(&id.id)?, id);
         out.push_str(&if options.json { json_line(&brokers, &id, seen.as_ref()) } else { line(&brokers, &id, seen) });
     }
     say(&out)
@@ -80,8 +89,8 @@ fn abort(options: &TxnAbort) -> Outcome {
         _ => None,
     };
     let mut out = String::new();
-    for Id { brokers, id } in ids {
-        let cluster = KafkaAdmin::connect(&brokers)?;
+    for id in ids {
+        let (cluster, Id { brokers, id, .. }) = (id.cluster()?, id);
         match cluster.transaction(&id)? {
             Some(seen) if seen.is_open() => {
                 cluster.abort(&id)?;

@@ -119,11 +119,8 @@ impl SinkConnector for HttpOut {
         if let Some(token) = settings.text("token") {
             sink = sink.token(token.value);
         }
-        if let Some(headers) = settings.value("headers") {
-            for (name, value) in headers.value.fields() {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                sink = sink.header(name.as_str(), value);
-            }
+        for (name, value) in settings.map_of_texts("headers") {
+            sink = sink.header(name.value, value);
         }
         if let Some(batch) = settings.size("batch") {
             sink = sink.batch_bytes(usize::try_from(batch.value).unwrap_or(usize::MAX));

@@ -1,6 +1,12 @@
 //! Kafka: one source and two sinks, values as JSON.
 
-use super::{outside, text};
+mod metadata;
+mod outside;
+mod settings;
+
+pub(crate) use settings::options;
+
+use super::text;
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use mailer_kafka::{
@@ -9,32 +15,48 @@ use mailer_kafka::{
 };
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    DeadLetter, Decoder, Fields, Identity, Key, Outside, Path, Provenance, Section, Shape, SinkConnector,
-    SourceConnector, Target, Value, Word, write_json,
+    Code, DeadLetter, Decoder, Fields, Findings, Identity, Key, Outside, Path, Provenance, Section, Shape,
+    SinkConnector, SourceConnector, Target, Value, Word, write_json,
 };
+use settings::{BROKERS, CLIENT_ID, OPTIONS};
 use std::sync::{Mutex, PoisonError};
 
-const BROKERS: Key =
-    Key::required("brokers", Shape::Text, "Brokers to ask first: `host:port`, several separated by commas.");
-
-const START: &[Word] =
-    &[Word::new("earliest", "with all that the topic holds"), Word::new("latest", "with what comes from then on")];
+const START: &[Word] = &[
+    Word::new("earliest", "with all that the topic holds"),
+    Word::new("latest", "with what comes from then on"),
+    Word::new(
+        "committed",
+        "at the offsets that the group of `groupOffsets` has committed, where it has; else earliest",
+    ),
+];
 
 /// Formats of values.
 const FORMATS: &[Word] = &[Word::new("json", "one JSON value in each record")];
 
 const SOURCE: Section = Section {
     name: "kafka",
-    summary: "Reads a topic of Kafka. Positions are kept in checkpoints; the event time of a record is Kafka's, unless \
+    summary: "Reads topics of Kafka. Positions are kept in checkpoints; the event time of a record is Kafka's, unless \
               `timestamp` names a field. Only committed records are read.",
     keys: &[
         BROKERS,
-        Key::required("topic", Shape::Text, "The topic."),
+        Key::required(
+            "topic",
+            Shape::OneOrMore(&Shape::Text),
+            "The topic, or several. Their order is part of the job: it decides which worker reads what.",
+        ),
         Key::optional("format", Shape::Word(FORMATS), "What the values are.").or("json"),
         Key::optional("start", Shape::Word(START), "Where a job without a checkpoint begins.").or("earliest"),
         Key::optional("untilEnd", Shape::Bool, "Whether the job ends when all is read that was there at its start.")
             .or("false"),
         Key::optional("groupOffsets", Shape::Text, "A consumer group to which progress is told, for lag monitors."),
+        Key::optional(
+            "metadata",
+            Shape::Path,
+            "A field that every record gets, with its `topic`, `partition`, `offset`, `timestamp`, `key` and `headers`. Keys \
+             and headers are text, or stand in base64 under the name with `Base64` behind it.",
+        ),
+        CLIENT_ID,
+        OPTIONS,
     ],
     rules: &[],
     example: "brokers: localhost:9092
@@ -43,6 +65,13 @@ format: json
 start: earliest
 untilEnd: true
 groupOffsets: order-totals
+metadata: kafka
+clientId: orders
+options:
+  security.protocol: SASL_SSL
+  sasl.mechanism: SCRAM-SHA-512
+  sasl.username: mailer
+  sasl.password: \"${KAFKA_PASSWORD:-none}\"
 ",
 };
 
@@ -53,50 +82,86 @@ impl SourceConnector for KafkaIn {
         &SOURCE
     }
 
+    fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
+        settings::check(settings, findings, KafkaSource::check_option, || source(settings).check());
+        if text(settings, "start") == "committed" && !settings.has("groupOffsets") {
+            let help = "add `groupOffsets: …` with the group whose offsets are meant";
+            findings.add(Code::MissingKey, settings.key_span("start"), "`start: committed` has no group", help);
+        }
+    }
+
     fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
         outside::source(settings, found);
     }
 
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
-        let start = if text(settings, "start") == "latest" { Start::Latest } else { Start::Earliest };
-        let policy = if decoder.skips() { OnError::Skip } else { OnError::Fail };
-        let mut source =
-            KafkaSource::new(text(settings, "brokers"), text(settings, "topic")).start(start).on_error(policy);
-        if settings.bool("untilEnd").is_some_and(|yes| yes.value) {
-            source = source.until_end();
-        }
-        if let Some(group) = settings.text("groupOffsets") {
-            source = source.group_offsets(group.value);
-        }
         // There is one format; a second one is chosen here.
         let _ = settings.text("format");
-        Ok(env.source(id, source.decode(Values::new(decoder))))
+        let policy = if decoder.skips() { OnError::Skip } else { OnError::Fail };
+        let values = Values::new(decoder, settings.path("metadata").map(|field| field.value));
+        Ok(env.source(id, source(settings).on_error(policy).decode(values)))
     }
+}
+
+fn source(settings: Fields<'_>) -> KafkaSource {
+    let topics = settings.texts("topic").into_iter().map(|topic| topic.value);
+    let mut source = KafkaSource::topics(text(settings, "brokers"), topics);
+    let group = settings.text("groupOffsets").map(|group| group.value);
+    source = source.start(match (text(settings, "start").as_str(), &group) {
+        ("latest", _) => Start::Latest,
+        ("committed", Some(group)) => Start::Group(group.clone()),
+        _ => Start::Earliest,
+    });
+    if let Some(group) = group {
+        source = source.group_offsets(group);
+    }
+    if settings.bool("untilEnd").is_some_and(|yes| yes.value) {
+        source = source.until_end();
+    }
+    if let Some(name) = settings.text("clientId") {
+        source = source.client_id(name.value);
+    }
+    options(settings).fold(source, |source, (name, value)| source.option(name, value))
 }
 
 /// Values as JSON. Where there are no dead letters, the source itself says what becomes of those that are none, so that it
 /// can name their place.
-struct Values(Mutex<Decoder>);
+struct Values {
+    decoder: Mutex<Decoder>,
+    metadata: Option<Path>,
+}
 
 impl Values {
-    fn new(decoder: Decoder) -> Self {
-        Self(Mutex::new(if decoder.has_dead_letters() { decoder } else { decoder.failing() }))
+    fn new(decoder: Decoder, metadata: Option<Path>) -> Self {
+        let decoder = if decoder.has_dead_letters() { decoder } else { decoder.failing() };
+        Self { decoder: Mutex::new(decoder), metadata }
     }
 
-    fn value(&self, bytes: Option<&[u8]>, from: impl Fn() -> Provenance) -> Result<Value> {
+    fn value(
+        &self,
+        bytes: Option<&[u8]>,
+        from: impl Fn() -> Provenance,
+        metadata: impl FnOnce() -> Value,
+    ) -> Result<Value> {
         // The lock is never waited for: every worker has its own clone.
-        let mut decoder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let decoded = match bytes {
-            Some(bytes) => decoder.json_from(bytes, from)?,
+        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decoded = match bytes {
+            Some(bytes) => decoder.json_from(bytes, &from)?,
             None => decoder.refuse("a record has no value: it is a tombstone".into(), from(), None)?,
         };
+        if let (Some(field), Some(record)) = (&self.metadata, &mut decoded)
+            && let Err(error) = metadata::put(field, record, metadata())
+        {
+            decoded = decoder.refuse(error, from(), bytes)?;
+        }
         decoded.ok_or_else(|| Error::internal("a decoder that fails has skipped a record"))
     }
 }
 
 impl Clone for Values {
     fn clone(&self) -> Self {
-        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+        let decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { decoder: Mutex::new(decoder), metadata: self.metadata.clone() }
     }
 }
 
@@ -104,7 +169,7 @@ impl Decode for Values {
     type Item = Value;
 
     fn decode(&self, record: KafkaRecord) -> Result<Value> {
-        self.value(record.value.as_deref(), || Provenance {
+        let from = || Provenance {
             topic: Some(record.topic.clone()),
             partition: Some(record.partition),
             offset: Some(record.offset),
@@ -115,18 +180,20 @@ impl Decode for Values {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.as_deref().map(Vec::from)))
                 .collect(),
-        })
+        };
+        self.value(record.value.as_deref(), from, || metadata::of_record(&record))
     }
 
     fn decode_ref(&self, record: &RecordRef<'_>) -> Result<Value> {
-        self.value(record.value(), || Provenance {
+        let from = || Provenance {
             topic: Some(record.topic().into()),
             partition: Some(record.partition()),
             offset: Some(record.offset()),
             timestamp: Some(record.timestamp()),
             key: record.key().map(<[u8]>::to_vec),
             headers: headers(record),
-        })
+        };
+        self.value(record.value(), from, || metadata::of_ref(record))
     }
 }
 
@@ -178,11 +245,13 @@ const KEY: Key = Key::optional(
 const SINK: Section = Section {
     name: "kafka",
     summary: "Writes JSON to a topic of Kafka, at least once: after a crash the records since the last checkpoint come again.",
-    keys: &[BROKERS, Key::required("topic", Shape::Text, "The topic. It has to be there."), KEY],
+    keys: &[BROKERS, Key::required("topic", Shape::Text, "The topic. It has to be there."), KEY, CLIENT_ID, OPTIONS],
     rules: &[],
     example: "brokers: localhost:9092
 topic: order-totals
 key: key
+clientId: orders
+options: {compression.type: zstd, linger.ms: \"5\"}
 ",
 };
 
@@ -208,21 +277,31 @@ impl SinkConnector for KafkaOut {
         &SINK
     }
 
+    fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
+        settings::check(settings, findings, KafkaSink::check_option, || sink(settings).check());
+    }
+
     fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
         outside::sink(settings, found);
     }
 
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
-        let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
-        stream.sink(id, sink.encode(encoder(settings)));
+        stream.sink(id, sink(settings).encode(encoder(settings)));
         Ok(())
     }
 
     fn build_dead_letters(&self, stream: Stream<DeadLetter>, id: &str, settings: Fields<'_>) -> Result<()> {
-        let sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
-        stream.sink(id, sink.encode(dead_letter));
+        stream.sink(id, sink(settings).encode(dead_letter));
         Ok(())
     }
+}
+
+fn sink(settings: Fields<'_>) -> KafkaSink {
+    let mut sink = KafkaSink::new(text(settings, "brokers"), text(settings, "topic"));
+    if let Some(name) = settings.text("clientId") {
+        sink = sink.client_id(name.value);
+    }
+    options(settings).fold(sink, |sink, (name, value)| sink.option(name, value))
 }
 
 const TRANSACTIONAL: Section = Section {
@@ -240,6 +319,8 @@ const TRANSACTIONAL: Section = Section {
         Key::optional("transactionTimeout", Shape::Duration, "After which the broker gives a transaction up.")
             .or("60s"),
         KEY,
+        CLIENT_ID,
+        OPTIONS,
     ],
     rules: &[],
     example: "brokers: localhost:9092
@@ -247,6 +328,8 @@ topic: order-totals
 transactionalId: orders-v1
 transactionTimeout: 60s
 key: key
+clientId: orders
+options: {compression.type: lz4}
 ",
 };
 
@@ -255,6 +338,10 @@ pub(super) struct TransactionalOut;
 impl SinkConnector for TransactionalOut {
     fn section(&self) -> &'static Section {
         &TRANSACTIONAL
+    }
+
+    fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
+        settings::check(settings, findings, TransactionalKafkaSink::check_option, || transactional(settings).check());
     }
 
     fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
@@ -284,9 +371,12 @@ impl SinkConnector for TransactionalOut {
 
 fn transactional(settings: Fields<'_>) -> TransactionalKafkaSink {
     let (brokers, topic) = (text(settings, "brokers"), text(settings, "topic"));
-    let sink = TransactionalKafkaSink::new(brokers, topic, text(settings, "transactionalId"));
-    match settings.duration("transactionTimeout") {
-        Some(timeout) => sink.transaction_timeout(timeout.value),
-        None => sink,
+    let mut sink = TransactionalKafkaSink::new(brokers, topic, text(settings, "transactionalId"));
+    if let Some(timeout) = settings.duration("transactionTimeout") {
+        sink = sink.transaction_timeout(timeout.value);
     }
+    if let Some(name) = settings.text("clientId") {
+        sink = sink.client_id(name.value);
+    }
+    options(settings).fold(sink, |sink, (name, value)| sink.option(name, value))
 }

@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         let entries = cache.integer("entries").and_then(|n| usize::try_from(n.value).ok()).unwrap_or(10_000);
         let concurrency = fields.integer("concurrency").and_then(|n| usize::try_from(n.value).ok()).unwrap_or(100);
         let retries = fields.integer("retries").and_then(|n| u32::try_from(n.value).ok()).unwrap_or_default();
-        let headers = fields.map_of_texts("headers");
+        let headers = fields.map_of_texts("headers").into_iter().map(|(name, text)| (name.value, text)).collect();
         Some(Call {
             url,
             method,

@@ -1,19 +1,21 @@
 //! `validate --connect`: a look at Kafka from outside of any job.
 
-use super::text;
+use super::super::text;
+use super::settings as kafka;
 use mailer_kafka::{KafkaAdmin, TopicSeen};
-use mailer_workflow::{Code, Fields, Outside};
+use mailer_workflow::{Code, Fields, Outside, Spanned};
 use std::time::Duration;
 
 /// What a transaction may take where the workflow does not say: as `mailer-kafka` has it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The topic is there, and may be read.
+/// The topics are there, and may be read.
 pub(super) fn source(settings: Fields<'_>, outside: &mut Outside) {
     let Some(cluster) = reach(settings, outside) else { return };
-    let Some(topic) = topic(&cluster, settings, outside) else { return };
-    if topic.may_read == Some(false) {
-        denied(settings, "read", outside);
+    for name in settings.texts("topic") {
+        if topic(&cluster, settings, &name, outside).is_some_and(|topic| topic.may_read == Some(false)) {
+            denied(&name, "read", outside);
+        }
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) fn transactional_sink(settings: Fields<'_>, outside: &mut Outside) {
 }
 
 fn reach(settings: Fields<'_>, outside: &mut Outside) -> Option<KafkaAdmin> {
-    match KafkaAdmin::connect(text(settings, "brokers")) {
+    match kafka::reach(settings) {
         Ok(cluster) => Some(cluster),
         Err(error) => {
             unanswered(settings, "brokers", &error, outside);
@@ -79,8 +81,12 @@ fn unanswered(settings: Fields<'_>, key: &str, error: &mailer_core::Error, outsi
     outside.findings.add(Code::Outside, span, error.message().to_owned(), help);
 }
 
-fn topic(cluster: &KafkaAdmin, settings: Fields<'_>, outside: &mut Outside) -> Option<TopicSeen> {
-    let topic = settings.text("topic")?;
+fn topic(
+    cluster: &KafkaAdmin,
+    settings: Fields<'_>,
+    topic: &Spanned<String>,
+    outside: &mut Outside,
+) -> Option<TopicSeen> {
     match cluster.topic(&topic.value) {
         Ok(Some(seen)) => {
             let rights = [("read", seen.may_read), ("written to", seen.may_write)];
@@ -112,13 +118,13 @@ fn topic(cluster: &KafkaAdmin, settings: Fields<'_>, outside: &mut Outside) -> O
 }
 
 fn writable(cluster: &KafkaAdmin, settings: Fields<'_>, outside: &mut Outside) {
-    if topic(cluster, settings, outside).is_some_and(|topic| topic.may_write == Some(false)) {
-        denied(settings, "write", outside);
+    let Some(name) = settings.text("topic") else { return };
+    if topic(cluster, settings, &name, outside).is_some_and(|topic| topic.may_write == Some(false)) {
+        denied(&name, "write", outside);
     }
 }
 
-fn denied(settings: Fields<'_>, operation: &str, outside: &mut Outside) {
-    let Some(topic) = settings.text("topic") else { return };
+fn denied(topic: &Spanned<String>, operation: &str, outside: &mut Outside) {
     let message = format!("this user may not {operation} the topic \"{}\"", topic.value);
     let help = format!(
         "allow it: kafka-acls.sh --add --allow-principal <user> --operation {operation} --topic {}",
