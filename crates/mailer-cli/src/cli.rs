@@ -40,6 +40,7 @@ Exit codes:
   5    a person has to decide: going on would lose or repeat output, or another process owns the job
   6    a test in the file does not come out as it says
   130  stopped by a second signal, without a last checkpoint
+  141  nobody reads standard output any more, as in `mailer run … | head`
 
 SIGINT and SIGTERM stop a job in order: what was read is handled, a last checkpoint is taken, open windows are kept for
 the next start. A second signal stops at once.";

@@ -97,7 +97,9 @@ pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
                     if options.connect { workflow.connect(&registry()) } else { Outside::default() };
                 let findings = findings.into_sorted();
                 if !options.json {
-                    say(&seen.iter().fold(String::new(), |text, line| text + "ok       " + line + "\n"))?;
+                    let good =
+                        if findings.is_empty() { format!("ok       {}\n", file.display()) } else { String::new() };
+                    say(&seen.iter().fold(good, |text, line| text + "ok       " + line + "\n"))?;
                 }
                 // The file is right; something outside is not, and trying again may help.
                 if code == Code::Done && !findings.is_empty() {

@@ -1,6 +1,8 @@
 //! How the command ends. The numbers are documented in `cli.rs` and do not change.
 
 use mailer_core::{Error, ErrorKind};
+use mailer_files::ReaderGone;
+use std::error::Error as _;
 use std::process::ExitCode;
 
 /// An end with something to say.
@@ -26,6 +28,8 @@ pub(crate) enum Code {
     Unexpected = 6,
     /// Stopped by a second signal, without a last checkpoint.
     Killed = 130,
+    /// Nobody reads standard output any more; what a shell shows of a program that such a pipe has ended.
+    ReaderGone = 141,
 }
 
 impl Exit {
@@ -46,6 +50,9 @@ impl Exit {
 /// An error of the engine, by what its reader does next.
 impl From<Error> for Exit {
     fn from(error: Error) -> Self {
+        if error.source().is_some_and(|cause| cause.is::<ReaderGone>()) {
+            return Exit::new(Code::ReaderGone, ""); // `| head` is no mistake that anybody has to be told of
+        }
         let code = match error.kind() {
             ErrorKind::InvalidPlan => Code::Invalid,
             ErrorKind::Fenced | ErrorKind::Refused | ErrorKind::Blocked | ErrorKind::Corrupt => Code::Refused,

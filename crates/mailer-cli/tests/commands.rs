@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -81,12 +81,31 @@ fn the_original_example_runs_in_a_pipe_and_says_what_is_missing_without() {
 }
 
 #[test]
+fn a_reader_that_goes_away_ends_the_job_without_a_word() {
+    let folder = TempDir::new().unwrap();
+    let endless = "source: {type: generator}\npipeline: []\nsink: {type: stdout}\n";
+    file(&folder, "endless.yaml", endless);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
+    command.args(["run", "endless.yaml", "--quiet"]).current_dir(folder.path());
+    let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(job.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = job.wait_with_output().unwrap();
+    assert_eq!((line.as_str(), output.status.code(), err(&output).as_str()), ("{\"n\":0}\n", Some(141), ""));
+}
+
+#[test]
 fn what_init_writes_is_good_and_runs() {
     let folder = TempDir::new().unwrap();
     assert_eq!(mailer(folder.path(), &["init"], "").status.code(), Some(0));
     assert_eq!(mailer(folder.path(), &["init"], "").status.code(), Some(4), "it is there already");
     let output = mailer(folder.path(), &["validate", "workflow.yaml"], "");
-    assert_eq!((output.status.code(), out(&output), err(&output)), (Some(0), String::new(), String::new()));
+    assert_eq!(
+        (output.status.code(), out(&output), err(&output)),
+        (Some(0), "ok       workflow.yaml\n".into(), String::new())
+    );
+    let output = mailer(folder.path(), &["test", "workflow.yaml"], "");
+    assert!(output.status.success() && out(&output).ends_with("1 passed, 0 failed\n"), "{}", out(&output));
     let output = mailer(folder.path(), &["run", "workflow.yaml"], "");
     assert_eq!((output.status.code(), out(&output).lines().count()), (Some(0), 15), "{}", err(&output));
     assert!(out(&output).contains(r#"{"key":"user-2","sum":"#), "{}", out(&output));

@@ -31,4 +31,4 @@ pub use line_file::{LineFile, LineFileWriter};
 pub use line_folder::{LineFolder, LineStager};
 pub use lines::{LineFormat, Lines, LinesReader};
 pub use stdin::{Stdin, StdinReader};
-pub use stdout::{StdoutLines, StdoutWriter};
+pub use stdout::{ReaderGone, StdoutLines, StdoutWriter};

@@ -1,7 +1,7 @@
 //! Standard output as a sink.
 
 use mailer_core::{Batch, Error, Flush, Result, Sink, SinkFactory, WorkerContext};
-use std::io::{Write, stdout};
+use std::io::{ErrorKind, Write, stdout};
 
 /// Writes a line for every record to standard output, a batch at a time. At least once.
 ///
@@ -61,6 +61,19 @@ where
     }
 }
 
+/// The cause of an error of [`StdoutLines`] when nobody reads standard output any more: `job | head -1`.
+#[derive(Debug)]
+pub struct ReaderGone;
+
+impl std::fmt::Display for ReaderGone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody reads it any more")
+    }
+}
+
+impl std::error::Error for ReaderGone {}
+
 fn failed(cause: std::io::Error) -> Error {
-    Error::unavailable("standard output cannot be written").caused_by(cause)
+    let error = Error::unavailable("standard output cannot be written");
+    if cause.kind() == ErrorKind::BrokenPipe { error.caused_by(ReaderGone) } else { error.caused_by(cause) }
 }

@@ -15,7 +15,7 @@ pub(crate) fn init(options: &InitOptions) -> Outcome {
     match written {
         Ok(()) => Err(Exit::new(
             Code::Done,
-            format!("{file} is written. Try it:\n  mailer validate {file}\n  mailer run {file}"),
+            format!("{file} is written. Try it:\n  mailer validate {file}\n  mailer test {file}\n  mailer run {file}"),
         )),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(Exit::new(Code::File, format!("error: {file} is there already: name another file, or remove it")))

@@ -33,6 +33,11 @@ fn tried(files: &[PathBuf], run: impl Fn(&Workflow, &Path) -> mailer_core::Resul
         }
     }
     say(&format!("{} passed, {failed} failed\n", tests - failed))?;
+    if tests == 0 {
+        let hint =
+            "there are no tests: add `tests:`, with what to send and what to expect; `mailer init` writes an example";
+        return Err(Exit::new(Code::Done, hint));
+    }
     Ok(if failed == 0 { Code::Done } else { Code::Unexpected })
 }
 
