@@ -1,33 +1,18 @@
 //! The command as people use it: a process, its output and its exit code.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+mod support;
 
-fn mailer(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG").env_remove("NOWHERE");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
-}
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use support::{command, err, mailer, out, piped};
+use tempfile::TempDir;
 
 fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
     path
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The example of the first Mailer page, which has no source.
@@ -53,7 +38,7 @@ sink:
   type: stdout
 ";
 
-const ORDERS: &str = r#"{"status":"completed","customer":{"id":"a"},"amount":3}
+const LINES: &str = r#"{"status":"completed","customer":{"id":"a"},"amount":3}
 {"status":"open","customer":{"id":"a"},"amount":9}
 
 {"status":"completed","customer":{"id":"a"},"amount":4}
@@ -63,14 +48,14 @@ const ORDERS: &str = r#"{"status":"completed","customer":{"id":"a"},"amount":3}
 fn the_original_example_runs_in_a_pipe_and_says_what_is_missing_without() {
     let folder = TempDir::new().unwrap();
     file(&folder, "orders.yaml", ORIGINAL);
-    let output = mailer(folder.path(), &["run", "orders.yaml", "--stdin"], ORDERS);
+    let output = piped(folder.path(), &["run", "orders.yaml", "--stdin"], LINES);
     assert_eq!(
         (out(&output).as_str(), output.status.code()),
         ("{\"key\":\"a\",\"sum\":3}\n{\"key\":\"a\",\"sum\":7}\n", Some(0)),
         "{}",
         err(&output)
     );
-    let output = mailer(folder.path(), &["run", "orders.yaml"], "");
+    let output = mailer(folder.path(), &["run", "orders.yaml"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(
         err(&output).contains("orders.yaml:1:1") && err(&output).contains("mailer run --stdin"),
@@ -85,9 +70,7 @@ fn a_reader_that_goes_away_ends_the_job_without_a_word() {
     let folder = TempDir::new().unwrap();
     let endless = "source: {type: generator}\npipeline: []\nsink: {type: stdout}\n";
     file(&folder, "endless.yaml", endless);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(["run", "endless.yaml", "--quiet"]).current_dir(folder.path());
-    let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut job = command(folder.path(), &["run", "endless.yaml", "--quiet"]).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(job.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let output = job.wait_with_output().unwrap();
@@ -97,16 +80,16 @@ fn a_reader_that_goes_away_ends_the_job_without_a_word() {
 #[test]
 fn what_init_writes_is_good_and_runs() {
     let folder = TempDir::new().unwrap();
-    assert_eq!(mailer(folder.path(), &["init"], "").status.code(), Some(0));
-    assert_eq!(mailer(folder.path(), &["init"], "").status.code(), Some(4), "it is there already");
-    let output = mailer(folder.path(), &["validate", "workflow.yaml"], "");
+    assert_eq!(mailer(folder.path(), &["init"]).status.code(), Some(0));
+    assert_eq!(mailer(folder.path(), &["init"]).status.code(), Some(4), "it is there already");
+    let output = mailer(folder.path(), &["validate", "workflow.yaml"]);
     assert_eq!(
         (output.status.code(), out(&output), err(&output)),
         (Some(0), "ok       workflow.yaml\n".into(), String::new())
     );
-    let output = mailer(folder.path(), &["test", "workflow.yaml"], "");
+    let output = mailer(folder.path(), &["test", "workflow.yaml"]);
     assert!(output.status.success() && out(&output).ends_with("1 passed, 0 failed\n"), "{}", out(&output));
-    let output = mailer(folder.path(), &["run", "workflow.yaml"], "");
+    let output = mailer(folder.path(), &["run", "workflow.yaml"]);
     assert_eq!((output.status.code(), out(&output).lines().count()), (Some(0), 15), "{}", err(&output));
     assert!(out(&output).contains(r#"{"key":"user-2","sum":"#), "{}", out(&output));
 }
@@ -119,7 +102,7 @@ fn validate_reports_everything_at_once_for_people_and_for_programs() {
         "bad.yaml",
         "source: {type: kafka, kafka: {brokers: \"${NOWHERE}\", topic: t}}\npipline: []\nsink: {type: stdot}\n",
     );
-    let output = mailer(folder.path(), &["validate", "bad.yaml"], "");
+    let output = mailer(folder.path(), &["validate", "bad.yaml"]);
     let text = err(&output);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(3), ""));
     for part in
@@ -127,7 +110,7 @@ fn validate_reports_everything_at_once_for_people_and_for_programs() {
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
-    let output = mailer(folder.path(), &["validate", "--json", "bad.yaml"], "");
+    let output = mailer(folder.path(), &["validate", "--json", "bad.yaml"]);
     let lines: Vec<serde_json::Value> = out(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((output.status.code(), lines.len(), err(&output).as_str()), (Some(3), 3, ""));
     assert_eq!((lines[1]["code"].as_str(), lines[1]["line"].as_u64()), (Some("unknown-key"), Some(2)));
@@ -137,30 +120,30 @@ fn validate_reports_everything_at_once_for_people_and_for_programs() {
 fn explain_draws_the_plan() {
     let folder = TempDir::new().unwrap();
     file(&folder, "orders.yaml", ORIGINAL);
-    let output = mailer(folder.path(), &["explain", "orders.yaml", "--stdin"], "");
+    let output = mailer(folder.path(), &["explain", "orders.yaml", "--stdin"]);
     let text = out(&output);
     for part in ["filter \"completed-orders\" → key_by", "aggregate \"total\" (keyed state)", "standard input"] {
         assert!(text.contains(part), "{part} is not in\n{text}{}", err(&output));
     }
-    let output = mailer(folder.path(), &["explain", "orders.yaml", "--stdin", "--mermaid"], "");
+    let output = mailer(folder.path(), &["explain", "orders.yaml", "--stdin", "--mermaid"]);
     assert!(out(&output).starts_with("flowchart"), "{}", out(&output));
 }
 
 #[test]
 fn files_in_and_out_go_on_where_a_checkpoint_was() {
     let folder = TempDir::new().unwrap();
-    file(&folder, "in.json", ORDERS);
+    file(&folder, "in.json", LINES);
     let yaml = ORIGINAL.replace("sink:\n  type: stdout", "sink: {type: file, file: {path: out.json}}");
     file(
         &folder,
         "job.yaml",
         &format!("source: {{type: file, file: {{path: in.json}}}}\ncheckpoint: {{path: ckpt}}\n{yaml}"),
     );
-    let first = mailer(folder.path(), &["run", "job.yaml"], "");
+    let first = mailer(folder.path(), &["run", "job.yaml"]);
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
     let more = r#"{"status":"completed","customer":{"id":"a"},"amount":5}"#;
-    file(&folder, "in.json", &format!("{ORDERS}{more}\n"));
-    let second = mailer(folder.path(), &["run", "job.yaml"], "");
+    file(&folder, "in.json", &format!("{LINES}{more}\n"));
+    let second = mailer(folder.path(), &["run", "job.yaml"]);
     assert_eq!(second.status.code(), Some(0), "{}", err(&second));
     let written = fs::read_to_string(folder.path().join("out.json")).unwrap();
     let expected = "{\"key\":\"a\",\"sum\":3}\n{\"key\":\"a\",\"sum\":7}\n{\"key\":\"a\",\"sum\":12}\n";
@@ -170,16 +153,16 @@ fn files_in_and_out_go_on_where_a_checkpoint_was() {
 #[test]
 fn exit_codes_are_what_the_help_says() {
     let folder = TempDir::new().unwrap();
-    assert_eq!(mailer(folder.path(), &["fly"], "").status.code(), Some(2));
-    assert_eq!(mailer(folder.path(), &["run", "none.yaml"], "").status.code(), Some(4));
+    assert_eq!(mailer(folder.path(), &["fly"]).status.code(), Some(2));
+    assert_eq!(mailer(folder.path(), &["run", "none.yaml"]).status.code(), Some(4));
     file(&folder, "orders.yaml", ORIGINAL);
-    let output = mailer(folder.path(), &["run", "orders.yaml", "--stdin"], "no json\n");
+    let output = piped(folder.path(), &["run", "orders.yaml", "--stdin"], "no json\n");
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     assert!(err(&output).contains("line 1 of standard input: a record is not JSON"), "{}", err(&output));
     fs::write(folder.path().join("latin.yaml"), b"name: caf\xe9\n").unwrap();
-    let output = mailer(folder.path(), &["validate", "latin.yaml"], "");
+    let output = mailer(folder.path(), &["validate", "latin.yaml"]);
     assert!(err(&output).contains("latin.yaml:1: this is not UTF-8"), "{}", err(&output));
-    let help = out(&mailer(folder.path(), &["--help"], ""));
+    let help = out(&mailer(folder.path(), &["--help"]));
     assert!(
         ["  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  ", "  6  ", "  130 "]
             .iter()
@@ -191,11 +174,11 @@ fn exit_codes_are_what_the_help_says() {
 #[test]
 fn it_knows_itself() {
     let folder = TempDir::new().unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&out(&mailer(folder.path(), &["schema"], ""))).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&out(&mailer(folder.path(), &["schema"]))).unwrap();
     assert_eq!(schema["properties"]["pipeline"]["items"]["$ref"], "#/$defs/step");
-    assert!(out(&mailer(folder.path(), &["completions", "bash"], "")).contains("_mailer"));
-    assert!(out(&mailer(folder.path(), &["man"], "")).contains(".TH mailer"));
-    assert_eq!(mailer(folder.path(), &["man", "."], "").status.code(), Some(0));
+    assert!(out(&mailer(folder.path(), &["completions", "bash"])).contains("_mailer"));
+    assert!(out(&mailer(folder.path(), &["man"])).contains(".TH mailer"));
+    assert_eq!(mailer(folder.path(), &["man", "."]).status.code(), Some(0));
     assert!(folder.path().join("mailer-run.1").exists());
 }
 
@@ -203,7 +186,7 @@ fn it_knows_itself() {
 #[test]
 fn the_reference_in_the_book_is_what_the_schema_says() {
     let folder = TempDir::new().unwrap();
-    let output = mailer(folder.path(), &["schema", "--pages", "."], "");
+    let output = mailer(folder.path(), &["schema", "--pages", "."]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
     let mut wrong = Vec::new();
@@ -223,50 +206,18 @@ fn the_reference_in_the_book_is_what_the_schema_says() {
 #[test]
 fn the_tests_in_a_file_are_run_without_anything_outside() {
     let folder = TempDir::new().unwrap();
-    let workflow = |expected: u32| {
-        format!(
-            "name: order-totals
-source:
-  type: kafka
-  kafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: orders, format: json, start: earliest}}
-  timestamp: {{field: placed_at, format: rfc3339}}
-  watermark: {{bounded: 5s, idle: 30s}}
-checkpoint: {{interval: 1s, path: ./ckpt}}
-state: {{backend: rocksdb, path: ./state}}
-pipeline:
-  - id: completed
-    type: filter
-    filter: {{field: status, operator: equals, value: completed}}
-  - id: by-customer
-    type: keyBy
-    keyBy: {{field: customer.id, partitions: 4}}
-  - id: totals
-    type: reduce
-    reduce: {{function: sum, field: amount}}
-sink:
-  type: txnKafka
-  txnKafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: order-totals, transactionalId: orders-v1}}
-tests:
-  - name: sums by customer
-    steps:
-      - send: [{{placed_at: \"2026-01-01T00:00:00Z\", status: completed, customer: {{id: a}}, amount: 3}}, {{placed_at: \"2026-01-01T00:00:01Z\", status: open, customer: {{id: a}}, amount: 9}}]
-      - crash: {{}}
-      - send: [{{placed_at: \"2026-01-01T00:00:02Z\", status: completed, customer: {{id: a}}, amount: 4}}]
-      - expect: [{{key: a, sum: 3}}, {{key: a, sum: {expected}}}]
-"
-        )
-    };
+    let workflow = |expected: u32| support::ORDERS.replace("sum: 7", &format!("sum: {expected}"));
     file(&folder, "orders.yaml", &workflow(7));
-    let output = mailer(folder.path(), &["test", "orders.yaml"], "");
+    let output = mailer(folder.path(), &["test", "orders.yaml"]);
     let expected = "ok      orders.yaml: sums by customer\n1 passed, 0 failed\n";
     assert_eq!((out(&output).as_str(), output.status.code()), (expected, Some(0)), "{}", err(&output));
-    let output = mailer(folder.path(), &["simulate", "orders.yaml", "--seeds", "20"], "");
+    let output = mailer(folder.path(), &["simulate", "orders.yaml", "--seeds", "20"]);
     assert_eq!((out(&output).as_str(), output.status.code()), (expected, Some(0)), "{}", err(&output));
     file(&folder, "orders.yaml", &workflow(8));
-    let output = mailer(folder.path(), &["test", "orders.yaml"], "");
+    let output = mailer(folder.path(), &["test", "orders.yaml"]);
     assert_eq!(output.status.code(), Some(6), "{}", err(&output));
     assert!(
-        out(&output).contains("--> orders.yaml:28:36") && out(&output).contains("0 passed, 1 failed"),
+        out(&output).contains("--> orders.yaml:29:36") && out(&output).contains("0 passed, 1 failed"),
         "{}",
         out(&output)
     );
@@ -284,7 +235,7 @@ fn the_workflows_of_the_guide_are_good() {
     let folder = TempDir::new().unwrap();
     for block in blocks {
         file(&folder, "guide.yaml", block);
-        let output = mailer(folder.path(), &["validate", "guide.yaml"], "");
+        let output = mailer(folder.path(), &["validate", "guide.yaml"]);
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     }
 }

@@ -2,48 +2,16 @@
 //! is killed again and again.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::fs;
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use support::{err, free_address, mailer, out, piped, post, start, wait_for};
 use tempfile::TempDir;
 use xtask::postgres;
 use xtask::process::{Signal, signal};
-use xtask::wait::until;
-
-const LIMIT: Duration = Duration::from_secs(90);
-const LOOK: Duration = Duration::from_millis(5);
-
-fn mailer(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A run that goes on beside the test; what it says to standard error is in a file.
-fn start(folder: &Path, workflow: &str) -> Child {
-    let errors = File::options().create(true).append(true).open(folder.join("errors")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    // The process that was killed held the checkpoints.
-    command.args(["run", workflow, "--take-over"]).current_dir(folder).env_remove("RUST_LOG");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
-}
-
-fn wait_for(what: &str, folder: &Path, mut holds: impl FnMut() -> bool) {
-    let held = until(LIMIT, LOOK, || Ok(holds().then_some(()))).unwrap();
-    let errors = fs::read_to_string(folder.join("errors")).unwrap_or_default();
-    assert!(held.is_some(), "{what} has not happened within {LIMIT:?}; {errors}");
-}
 
 #[test]
 fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
@@ -99,8 +67,8 @@ fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
         let begin = before.rfind('\n').map_or(0, |end| end + 1);
         let place = format!("{}:{}", before.matches('\n').count() + 1, before.len() - begin + 1);
         fs::write(folder.path().join("bad.yaml"), &workflow).unwrap();
-        let output = mailer(folder.path(), &["validate", "bad.yaml"], "");
-        let report = text(&output.stderr);
+        let output = mailer(folder.path(), &["validate", "bad.yaml"]);
+        let report = err(&output);
         for part in [code, &format!("bad.yaml:{place}"), said] {
             assert!(report.contains(part), "{part} is not in\n{report}\n{workflow}");
         }
@@ -114,12 +82,12 @@ fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
         ),
     ] {
         fs::write(folder.path().join("bad.yaml"), &workflow).unwrap();
-        let report = text(&mailer(folder.path(), &["validate", "bad.yaml"], "").stderr);
+        let report = err(&mailer(folder.path(), &["validate", "bad.yaml"]));
         assert!(report.contains("error[not-exactly-once]") && report.contains(said), "{report}");
     }
     let workflow = sink("{type: file, file: {path: b}}").replace("checkpoint: {path: c}\n", "");
     fs::write(folder.path().join("good.yaml"), &workflow).unwrap();
-    assert!(mailer(folder.path(), &["validate", "good.yaml"], "").status.success(), "appending needs no checkpoints");
+    assert!(mailer(folder.path(), &["validate", "good.yaml"]).status.success(), "appending needs no checkpoints");
 }
 
 #[test]
@@ -139,23 +107,23 @@ sink: {{type: stdout}}
         )
     };
     fs::write(folder.path().join("job.yaml"), workflow("skip")).unwrap();
-    let output = mailer(folder.path(), &["run", "job.yaml"], "");
+    let output = mailer(folder.path(), &["run", "job.yaml"]);
     let expected = r#"{"id":1,"customer":"a;b","amount":2.5,"paid":true}
 {"id":2,"customer":"c","amount":null,"paid":null}
 {"id":5,"customer":"f","amount":7,"paid":false}
 "#;
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    assert_eq!(out(&output), expected, "{}", err(&output));
     fs::write(folder.path().join("job.yaml"), workflow("fail")).unwrap();
-    let output = mailer(folder.path(), &["run", "job.yaml"], "");
-    let said = text(&output.stderr);
+    let output = mailer(folder.path(), &["run", "job.yaml"]);
+    let said = err(&output);
     assert!(said.contains("in.csv at byte 47: column `amount` of a row is \"many\", not a number"), "{said}");
     let dead = workflow("{deadLetter: dead}").replace(
         "sink: {type: stdout}",
         "sinks:\n  - {id: out, type: stdout}\n  - {id: dead, type: file, file: {path: dead.json}}",
     );
     fs::write(folder.path().join("job.yaml"), dead).unwrap();
-    let output = mailer(folder.path(), &["run", "job.yaml"], "");
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    let output = mailer(folder.path(), &["run", "job.yaml"]);
+    assert_eq!(out(&output), expected, "{}", err(&output));
     let dead = fs::read_to_string(folder.path().join("dead.json")).unwrap();
     assert!(dead.lines().count() == 2 && dead.contains("many") && dead.contains("2 fields"), "{dead}");
 }
@@ -267,8 +235,8 @@ fn rows_in_two_tables_are_exact_although_the_process_is_killed() {
     );
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("job.yaml"), sums(&format!("cli-{run}"), &sinks)).unwrap();
-    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"], "");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"]);
+    assert!(output.status.success(), "{}", err(&output));
     let count = format!("SELECT count(*) FROM {history}");
     run_with_kills(folder.path(), || query(&count)[0][0].parse().unwrap());
     let mut shown = BTreeMap::<String, Vec<u64>>::new();
@@ -283,25 +251,8 @@ fn rows_in_two_tables_are_exact_although_the_process_is_killed() {
     assert_eq!(newest, last, "both tables were written in one transaction");
     let workflow = fs::read_to_string(folder.path().join("job.yaml")).unwrap().replace(&history, "no_such_table");
     fs::write(folder.path().join("job.yaml"), workflow).unwrap();
-    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"], "");
-    assert!(text(&output.stderr).contains("table no_such_table is not in"), "{}", text(&output.stderr));
-}
-
-/// An address of loopback that nobody uses now.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-fn post(to: SocketAddr, token: &str, body: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(to).ok()?;
-    let length = body.len();
-    let head = format!(
-        "POST /in HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
-    );
-    stream.write_all((head + body).as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
+    let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"]);
+    assert!(err(&output).contains("table no_such_table is not in"), "{}", err(&output));
 }
 
 #[test]
@@ -326,12 +277,12 @@ sink: {{type: http, http: {{url: \"http://{to}/in\", token: secret}}}}
     fs::write(folder.path().join("sender.yaml"), sender).unwrap();
     let mut receiver = start(folder.path(), "receiver.yaml");
     wait_for("the endpoint", folder.path(), || TcpStream::connect(to).is_ok());
-    let refused = post(to, "secret", "{\"n\":1}\n{\"n\":\n").unwrap();
+    let refused = post(to, "/in", "secret", "{\"n\":1}\n{\"n\":\n").unwrap();
     assert!(refused.contains("400 Bad Request") && refused.contains("line 2: a record is not JSON"), "{refused}");
-    assert!(post(to, "wrong", "{}").unwrap().contains("401"));
+    assert!(post(to, "/in", "wrong", "{}").unwrap().contains("401"));
     let lines: String = (0..5_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
-    let sent = mailer(folder.path(), &["run", "sender.yaml", "--stdin"], &lines);
-    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let sent = piped(folder.path(), &["run", "sender.yaml", "--stdin"], &lines);
+    assert!(sent.status.success(), "{}", err(&sent));
     let out = || fs::read_to_string(folder.path().join("out.json")).unwrap_or_default();
     wait_for("all lines", folder.path(), || out().len() >= lines.len());
     assert_eq!(out(), lines);

@@ -1,10 +1,14 @@
 //! `mailer run --metrics` and `mailer top`, as people use them together.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Output};
+use support::{command, mailer};
 use tempfile::TempDir;
 
 const WORKFLOW: &str = "\
@@ -30,18 +34,10 @@ impl Drop for Running {
     }
 }
 
-fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.env_remove("RUST_LOG").env_remove("MAILER_DASHBOARD_TOKEN").stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stderr(Stdio::piped());
-    command
-}
-
 fn run() -> Running {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("w.yaml"), WORKFLOW).unwrap();
-    let mut command = command();
-    command.args(["run", "w.yaml", "--metrics", ":0"]).current_dir(folder.path());
+    let mut command = command(folder.path(), &["run", "w.yaml", "--metrics", ":0"]);
     let mut child = command.env("MAILER_DASHBOARD_TOKEN", "a secret").spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -51,7 +47,7 @@ fn run() -> Running {
 }
 
 fn top(arguments: &[&str]) -> Output {
-    command().arg("top").args(arguments).output().unwrap()
+    mailer(Path::new("."), &[&["top"], arguments].concat())
 }
 
 fn get(address: &str, path: &str) -> String {
@@ -94,7 +90,7 @@ fn a_wrong_address_says_what_to_give() {
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("give http://HOST:PORT"));
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("w.yaml"), WORKFLOW).unwrap();
-    let output = command().args(["run", "w.yaml", "--metrics", "nine"]).current_dir(folder.path()).output().unwrap();
+    let output = mailer(folder.path(), &["run", "w.yaml", "--metrics", "nine"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8(output.stderr).unwrap().contains("give :PORT for loopback"));
 }

@@ -1,11 +1,14 @@
 //! Workflows and commands against the broker that `MAILER_KAFKA=host:port` names.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use support::{Running, err, out};
 use tempfile::TempDir;
 use xtask::kafka::{Tools, bootstrap_from_environment};
 use xtask::process::{Signal, signal};
@@ -23,9 +26,8 @@ fn broker() -> Option<String> {
 }
 
 fn command(folder: &Path, bootstrap: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG").env("KAFKA_BROKERS", bootstrap);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = support::command(folder, arguments);
+    command.env("KAFKA_BROKERS", bootstrap);
     command
 }
 
@@ -33,52 +35,9 @@ fn mailer(folder: &Path, bootstrap: &str, arguments: &[&str]) -> Output {
     command(folder, bootstrap, arguments).output().unwrap()
 }
 
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 /// A name that no other run uses.
 fn unique(name: &str) -> String {
     format!("{name}-{}", std::process::id())
-}
-
-/// The example of the guide, with topics of this run's own.
-fn example(orders: &str, totals: &str, more: &str) -> String {
-    format!(
-        "name: {totals}
-source:
-  type: kafka
-  kafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: {orders}, format: json, start: earliest{more}}}
-  timestamp: {{field: placed_at, format: rfc3339}}
-  watermark: {{bounded: 5s, idle: 30s}}
-checkpoint: {{interval: 200ms, path: ./ckpt}}
-state: {{backend: rocksdb, path: ./state}}
-pipeline:
-  - id: completed
-    type: filter
-    filter: {{field: status, operator: equals, value: completed}}
-  - id: by-customer
-    type: keyBy
-    keyBy: {{field: customer.id, partitions: 4}}
-  - id: totals
-    type: reduce
-    reduce: {{function: sum, field: amount}}
-sink:
-  type: txnKafka
-  txnKafka: {{brokers: \"${{KAFKA_BROKERS:-localhost:9092}}\", topic: {totals}, transactionalId: {totals}-v1}}
-tests:
-  - name: sums by customer
-    steps:
-      - send: [{{placed_at: \"2026-01-01T00:00:00Z\", status: completed, customer: {{id: a}}, amount: 3}}, {{placed_at: \"2026-01-01T00:00:01Z\", status: open, customer: {{id: a}}, amount: 9}}]
-      - crash: {{}}
-      - send: [{{placed_at: \"2026-01-01T00:00:02Z\", status: completed, customer: {{id: a}}, amount: 4}}]
-      - expect: [{{key: a, sum: 3}}, {{key: a, sum: 7}}]
-"
-    )
 }
 
 #[test]
@@ -86,7 +45,7 @@ fn the_example_is_tested_validated_and_run() {
     let Some(bootstrap) = broker() else { return };
     let (tools, folder) = (Tools::new().unwrap(), TempDir::new().unwrap());
     let (orders, totals) = (unique("example-orders"), unique("example-totals"));
-    fs::write(folder.path().join("orders.yaml"), example(&orders, &totals, ", untilEnd: true")).unwrap();
+    fs::write(folder.path().join("orders.yaml"), support::orders(&orders, &totals, "untilEnd: true, ")).unwrap();
     let tested = mailer(folder.path(), &bootstrap, &["test", "orders.yaml"]);
     assert_eq!(tested.status.code(), Some(0), "{}{}", out(&tested), err(&tested));
 
@@ -94,7 +53,7 @@ fn the_example_is_tested_validated_and_run() {
     let without = mailer(folder.path(), &bootstrap, &["validate", "--connect", "orders.yaml"]);
     assert_eq!(without.status.code(), Some(1));
     let text = err(&without);
-    assert!(text.contains(&format!("there is no topic \"{orders}\"")) && text.contains("orders.yaml:4:"), "{text}");
+    assert!(text.contains(&format!("there is no topic \"{orders}\"")) && text.contains("orders.yaml:5:"), "{text}");
     assert!(text.contains("1 mistake"), "the other topic is there: {text}");
     tools.create_topic(&bootstrap, &orders, 2, &[]).unwrap();
     let with = mailer(folder.path(), &bootstrap, &["validate", "--connect", "orders.yaml"]);
@@ -130,7 +89,7 @@ fn a_transaction_that_is_longer_than_the_brokers_allow_is_found() {
     let (tools, folder) = (Tools::new().unwrap(), TempDir::new().unwrap());
     let topic = unique("too-long");
     tools.create_topic(&bootstrap, &topic, 1, &[]).unwrap();
-    let workflow = example(&topic, &topic, "").replace("-v1}", "-v1, transactionTimeout: 30d}");
+    let workflow = support::orders(&topic, &topic, "").replace("-v1}", "-v1, transactionTimeout: 30d}");
     fs::write(folder.path().join("orders.yaml"), workflow).unwrap();
     let output = mailer(folder.path(), &bootstrap, &["validate", "--connect", "orders.yaml"]);
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
@@ -179,7 +138,7 @@ sinks:
     let records: Vec<_> = (0..RECORDS).map(|n| (format!("k{n}"), value(n))).collect();
     for part in records.chunks(records.len() / KILLS) {
         let run = ["run", "letters.yaml", "--take-over"];
-        let mut child = command(folder.path(), &bootstrap, &run).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = Running(command(folder.path(), &bootstrap, &run).stderr(Stdio::null()).spawn().unwrap());
         let part: Vec<_> = part.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         tools.produce(&bootstrap, &input, &part).unwrap();
         tools.end_offsets(&bootstrap, &output).unwrap();
@@ -224,7 +183,7 @@ fn a_transaction_that_was_left_open_is_seen_and_aborted() {
     let (tools, folder) = (Tools::new().unwrap(), TempDir::new().unwrap());
     let topic = unique("left-open");
     tools.create_topic(&bootstrap, &topic, 1, &[]).unwrap();
-    fs::write(folder.path().join("orders.yaml"), example(&topic, &topic, "")).unwrap();
+    fs::write(folder.path().join("orders.yaml"), support::orders(&topic, &topic, "")).unwrap();
     let status = || {
         let output = mailer(folder.path(), &bootstrap, &["txn", "status", "orders.yaml", "--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));

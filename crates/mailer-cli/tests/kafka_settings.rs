@@ -2,21 +2,12 @@
 //! on a real broker where one is wanted (`MAILER_KAFKA` is set).
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod support;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use support::{command, err, mailer, out};
 use tempfile::TempDir;
 use xtask::kafka::{Broker, BrokerOptions, Listener, PASSWORD, Tools, USER, bootstrap_from_environment};
-
-fn mailer(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(arguments).current_dir(folder).envs(environment.iter().copied()).stdin(Stdio::null());
-    command.output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
 
 /// Settings with one mistake, where it is, and what the help or the message has to say.
 const MISTAKES: [(&str, &str, &str); 9] = [
@@ -38,8 +29,8 @@ fn mistakes_in_the_settings_of_kafka_are_told_with_their_place() {
         let before = "  kafka: {brokers: \"localhost:9092\", topic: orders, ";
         let workflow = format!("source:\n  type: kafka\n{before}{settings}}}\npipeline: []\nsink: {{type: stdout}}\n");
         fs::write(folder.path().join("bad.yaml"), &workflow).unwrap();
-        let output = mailer(folder.path(), &[], &["validate", "bad.yaml"]);
-        let report = text(&output.stderr);
+        let output = mailer(folder.path(), &["validate", "bad.yaml"]);
+        let report = err(&output);
         let place = format!("bad.yaml:3:{}", before.len() + settings.find(culprit).unwrap() + 1);
         for part in [place.as_str(), said, "1 mistake"] {
             assert!(report.contains(part), "{part} is not in\n{report}\n{workflow}");
@@ -47,8 +38,8 @@ fn mistakes_in_the_settings_of_kafka_are_told_with_their_place() {
     }
     let brokers = "source: {type: kafka, kafka: {brokers: localhost, topic: a}}\npipeline: []\nsink: {type: stdout}\n";
     fs::write(folder.path().join("bad.yaml"), brokers).unwrap();
-    let output = mailer(folder.path(), &[], &["validate", "bad.yaml"]);
-    assert!(text(&output.stderr).contains("bad.yaml:1:40") && text(&output.stderr).contains("host:port"));
+    let output = mailer(folder.path(), &["validate", "bad.yaml"]);
+    assert!(err(&output).contains("bad.yaml:1:40") && err(&output).contains("host:port"));
 }
 
 /// From two topics into one, with the place of every record.
@@ -98,26 +89,26 @@ fn a_workflow_reads_and_writes_over_tls_and_sasl() {
         let authority = authority.to_str().unwrap();
         let environment =
             [("BROKERS", bootstrap.as_str()), ("AUTHORITY", authority), ("USERNAME", USER), ("PASSWORD", password)];
-        mailer(folder.path(), &environment, arguments)
+        command(folder.path(), arguments).envs(environment).output().unwrap()
     };
 
     let refused = run("not-this-one", &["validate", "--connect", "secured.yaml"]);
-    let report = text(&refused.stderr);
+    let report = err(&refused);
     assert!(report.contains("secured.yaml:6:14"), "at the brokers: {report}");
     assert!(!report.contains("not-this-one"), "{report}");
 
     let seen = run(PASSWORD, &["validate", "--connect", "secured.yaml"]);
-    assert!(seen.status.success(), "{}", text(&seen.stderr));
+    assert!(seen.status.success(), "{}", err(&seen));
     for topic in ["north", "south", "all"] {
-        assert!(text(&seen.stdout).contains(&format!("kafka topic {topic} at {bootstrap}: 1 partitions")));
+        assert!(out(&seen).contains(&format!("kafka topic {topic} at {bootstrap}: 1 partitions")));
     }
     let done = run(PASSWORD, &["run", "secured.yaml"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(done.status.success(), "{}", err(&done));
     let mut shown: Vec<_> =
         tools.read_all(broker.bootstrap(), "all").unwrap().iter().map(|record| record.value_text()).collect();
     shown.sort();
     assert_eq!(shown, [r#"{"n":1,"from":"north/a"}"#, r#"{"n":2,"from":"north/b"}"#, r#"{"n":3,"from":"south/c"}"#]);
 
     let status = run(PASSWORD, &["txn", "status", "secured.yaml"]);
-    assert!(text(&status.stdout).contains("CompleteCommit"), "{}{}", text(&status.stdout), text(&status.stderr));
+    assert!(out(&status).contains("CompleteCommit"), "{}{}", out(&status), err(&status));
 }

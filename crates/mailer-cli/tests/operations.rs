@@ -1,43 +1,16 @@
 //! What is done to a job while it runs and afterwards: signals, checkpoints, pictures of the plan, a service to ask.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Child;
+use support::{command, err, mailer, out, wait_for};
 use tempfile::TempDir;
 use xtask::process::{Signal, command_line, signal};
-use xtask::wait::until;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(10);
-
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG").stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn mailer(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().unwrap()
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// Waits for a condition of another process.
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let found = until(PATIENCE, LOOK, || Ok(holds().then_some(()))).unwrap();
-    assert!(found.is_some(), "{what} did not happen within {PATIENCE:?}");
-}
 
 fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
@@ -62,7 +35,7 @@ fn terminate(child: &Child) {
 /// Runs until there are so many lines, then asks it to stop.
 fn run_and_drain(folder: &Path, lines_at_least: usize) {
     let child = command(folder, &["run", "endless.yaml", "--quiet"]).spawn().unwrap();
-    wait_for("output", || lines(&folder.join("out.json")).len() >= lines_at_least);
+    wait_for("output", folder, || lines(&folder.join("out.json")).len() >= lines_at_least);
     terminate(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -100,9 +73,9 @@ fn a_second_signal_stops_at_once() {
         };
         tasks.into_iter().any(waits)
     };
-    wait_for("a full pipe", pipe_is_full);
+    wait_for("a full pipe", folder.path(), pipe_is_full);
     // The second one may come before the first was seen: it is sent until the process is gone.
-    wait_for("the end", || {
+    wait_for("the end", folder.path(), || {
         terminate(&child);
         command_line(child.id()).is_none()
     });
@@ -165,7 +138,7 @@ fn a_running_job_is_not_pruned() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("endless.yaml"), ENDLESS).unwrap();
     let child = command(folder.path(), &["run", "endless.yaml"]).spawn().unwrap();
-    wait_for("output", || !lines(&folder.path().join("out.json")).is_empty());
+    wait_for("output", folder.path(), || !lines(&folder.path().join("out.json")).is_empty());
     let listed = mailer(folder.path(), &["checkpoint", "ls", "ckpt"]);
     assert_eq!(listed.status.code(), Some(0), "looking is allowed: {}", err(&listed));
     for arguments in [["checkpoint", "prune", "ckpt"], ["checkpoint", "publish", "endless.yaml"]] {

@@ -2,10 +2,13 @@
 //! Kafka's own console consumer.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use support::Running;
 use tempfile::TempDir;
 use xtask::kafka::{Tools, bootstrap_from_environment};
 
@@ -29,37 +32,14 @@ fn order(n: u64) -> String {
 
 /// The example of the guide. `until_end`: the last start ends by itself.
 fn workflow(orders: &str, totals: &str, until_end: bool) -> String {
-    format!(
-        "name: {totals}
-source:
-  type: kafka
-  kafka: {{brokers: \"${{MAILER_KAFKA}}\", topic: {orders}, start: earliest, untilEnd: {until_end}}}
-  timestamp: {{field: placed_at, format: rfc3339}}
-  watermark: {{bounded: 5s, idle: 30s}}
-checkpoint: {{interval: 200ms, path: ./ckpt}}
-state: {{backend: rocksdb, path: ./state}}
-pipeline:
-  - id: completed
-    type: filter
-    filter: {{field: status, operator: equals, value: completed}}
-  - id: by-customer
-    type: keyBy
-    keyBy: {{field: customer.id, partitions: 4}}
-  - id: totals
-    type: reduce
-    reduce: {{function: sum, field: amount}}
-sink:
-  type: txnKafka
-  txnKafka: {{brokers: \"${{MAILER_KAFKA}}\", topic: {totals}, transactionalId: {totals}-v1}}
-"
-    )
+    support::orders(orders, totals, &format!("untilEnd: {until_end}, "))
 }
 
-fn start(folder: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mailer"));
+fn job(folder: &Path, bootstrap: &str) -> Command {
     // The process that was killed held the checkpoints.
-    command.args(["run", "orders.yaml", "--take-over"]).current_dir(folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    let mut command = support::command(folder, &["run", "orders.yaml", "--take-over"]);
+    command.env("KAFKA_BROKERS", bootstrap).stdout(Stdio::null());
+    command
 }
 
 /// Per customer the sums that a reader must see, in order.
@@ -88,7 +68,7 @@ fn totals_are_exact_although_the_process_is_killed() {
     fs::write(folder.path().join("orders.yaml"), workflow(&orders, &totals, false)).unwrap();
 
     for part in lines.chunks(lines.len() / KILLS) {
-        let mut child = start(folder.path());
+        let mut child = Running(job(folder.path(), &bootstrap).spawn().unwrap());
         let part: Vec<_> = part.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         tools.produce(&bootstrap, &orders, &part).unwrap();
         // Time enough for some checkpoints: a tool of Kafka's starts meanwhile.
@@ -98,7 +78,7 @@ fn totals_are_exact_although_the_process_is_killed() {
         child.wait().unwrap();
     }
     fs::write(folder.path().join("orders.yaml"), workflow(&orders, &totals, true)).unwrap();
-    let last = start(folder.path()).wait_with_output().unwrap();
+    let last = job(folder.path(), &bootstrap).output().unwrap();
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
 
     let mut shown = BTreeMap::<String, Vec<u64>>::new();

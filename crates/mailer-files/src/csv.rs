@@ -4,11 +4,13 @@ mod parser;
 mod row;
 
 pub use parser::OpenCsv;
-pub use row::{Columns, DecodeRow, Row};
+pub use row::{BadRow, Columns, DecodeRow, Row};
 
+use crate::decode::Place;
 use crate::files::{Files, FilesReader, Format, Next};
 use mailer_core::{Error, Result};
 use parser::Parsed;
+use row::Written;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,12 +85,14 @@ impl<D: DecodeRow> Format for CsvFormat<D> {
         Ok((open, 0))
     }
 
-    fn next(&mut self, open: &mut OpenCsv, input: &mut impl BufRead) -> Result<Next<D::Item>> {
+    fn next(&mut self, open: &mut OpenCsv, input: &mut impl BufRead, place: Place<'_>) -> Result<Next<D::Item>> {
         let Parsed::Row { bytes } = open.parser.read(input)? else { return Ok(Next::END) };
-        let row = open.parser.fields().and_then(|fields| Row::new(&open.columns, fields));
+        let (before, written) = open.parser.written();
+        let written = Written { bytes: written, place: place.behind(before) };
+        let row = open.parser.fields().and_then(|fields| Row::new(&open.columns, fields, written));
         let item = match row {
             Ok(row) => self.decode.decode(&row)?,
-            Err(why) => self.decode.bad_row(why)?,
+            Err(why) => self.decode.bad_row(BadRow::new(why, written))?,
         };
         Ok(Next { bytes, item })
     }

@@ -1,5 +1,6 @@
 //! A source that reads files to their end. What a record is, is up to a [`Format`].
 
+use crate::decode::Place;
 use mailer_core::{
     Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId,
     SplitState, StartAt, Timestamp, WorkerContext,
@@ -9,6 +10,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How much is read from a file at once.
 const BUFFER: usize = 256 << 10;
@@ -26,8 +28,8 @@ pub trait Format: Clone + Send + Sync + 'static {
     /// Reads what stands before the records, at the beginning of a file, and says how many bytes that is.
     fn open(&self, input: &mut impl BufRead) -> Result<(Self::Open, u64)>;
 
-    /// Reads one record. Errors need not say where: the source adds file and place.
-    fn next(&mut self, open: &mut Self::Open, input: &mut impl BufRead) -> Result<Next<Self::Item>>;
+    /// Reads one record, which begins at `place`. Errors need not say where: the source adds it.
+    fn next(&mut self, open: &mut Self::Open, input: &mut impl BufRead, place: Place<'_>) -> Result<Next<Self::Item>>;
 }
 
 /// What [`Format::next`] has read.
@@ -91,7 +93,8 @@ pub struct FilesReader<F: Format> {
 }
 
 struct OpenFile<O> {
-    path: PathBuf,
+    /// The path, for errors and for whoever asks where a record came from.
+    name: Arc<str>,
     reader: BufReader<File>,
     /// The format's own.
     state: O,
@@ -123,7 +126,7 @@ impl<O> OpenFile<O> {
         let (state, head) = format.open(&mut reader).map_err(|e| e.context(path.display()))?;
         let position = position.max(head);
         reader.seek(SeekFrom::Start(position)).map_err(failed)?;
-        Ok(Self { path, reader, state, position, ended: false })
+        Ok(Self { name: path.display().to_string().into(), reader, state, position, ended: false })
     }
 }
 
@@ -133,16 +136,17 @@ impl<F: Format> FilesReader<F> {
         let Some(file) = self.open.get_mut(split) else { return Ok(0) };
         let mut bytes = 0;
         while out.len() < MAX_BATCH_RECORDS && bytes < MAX_BATCH_BYTES {
-            let place = file.position;
-            let next = self.format.next(&mut file.state, &mut file.reader);
-            let next = next.map_err(|e| e.context(format_args!("{} at byte {place}", file.path.display())))?;
+            let offset = file.position;
+            let place = Place::File { path: &file.name, offset };
+            let next = self.format.next(&mut file.state, &mut file.reader, place);
+            let next = next.map_err(|e| e.context(place))?;
             file.ended = next.bytes == 0;
             if file.ended {
                 break;
             }
             file.position += next.bytes as u64;
             bytes += next.bytes;
-            out.extend(next.item.map(|item| Record::new(Timestamp(place as i64), item)));
+            out.extend(next.item.map(|item| Record::new(Timestamp(offset as i64), item)));
         }
         Ok(bytes)
     }

@@ -24,8 +24,8 @@ mod lines;
 mod stdin;
 mod stdout;
 
-pub use csv::{Columns, Csv, CsvFormat, CsvReader, DecodeRow, OpenCsv, Row};
-pub use decode::DecodeLine;
+pub use csv::{BadRow, Columns, Csv, CsvFormat, CsvReader, DecodeRow, OpenCsv, Row};
+pub use decode::{DecodeLine, Place};
 pub use files::{Files, FilesReader, Format, Next};
 pub use line_file::{LineFile, LineFileWriter};
 pub use line_folder::{LineFolder, LineStager};

@@ -1,6 +1,6 @@
 //! Files of lines.
 
-use crate::decode::{DecodeLine, trimmed};
+use crate::decode::{DecodeLine, Place, trimmed};
 use crate::files::{Files, FilesReader, Format, Next, unreadable};
 use mailer_core::Result;
 use std::io::BufRead;
@@ -39,11 +39,11 @@ impl<D: DecodeLine> Format for LineFormat<D> {
         Ok(((), 0))
     }
 
-    fn next(&mut self, (): &mut (), input: &mut impl BufRead) -> Result<Next<D::Item>> {
+    fn next(&mut self, (): &mut (), input: &mut impl BufRead, place: Place<'_>) -> Result<Next<D::Item>> {
         self.line.clear();
         let bytes = input.read_until(b'\n', &mut self.line).map_err(unreadable)?;
         let line = trimmed(&self.line);
-        let item = if line.is_empty() { None } else { self.decode.decode(line)? };
+        let item = if line.is_empty() { None } else { self.decode.decode_at(line, place)? };
         Ok(Next { bytes, item })
     }
 }

@@ -1,6 +1,6 @@
 //! Standard input as a source.
 
-use crate::decode::{DecodeLine, trimmed};
+use crate::decode::{DecodeLine, Place, trimmed};
 use mailer_core::{
     Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, StartAt,
     Timestamp, WorkerContext,
@@ -150,8 +150,8 @@ impl<D: DecodeLine> Source for StdinReader<D> {
             if line.is_empty() {
                 continue;
             }
-            let decoded = self.decode.decode(line);
-            let item = decoded.map_err(|e| e.context(format_args!("line {} of standard input", number + 1)))?;
+            let place = Place::Stdin { line: number + 1 };
+            let item = self.decode.decode_at(line, place).map_err(|e| e.context(place))?;
             out.extend(item.map(|item| Record::new(Timestamp(number as i64), item)));
         }
         // A poll that found only lines that are left out says so by an empty batch: there may be more.

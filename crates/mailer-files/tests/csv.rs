@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use mailer_core::{Batch, Error, Polled, Result, Source, SourceFactory, StartAt, SystemClock, WorkerContext};
-use mailer_files::{Csv, DecodeRow, Row};
+use mailer_files::{BadRow, Csv, DecodeRow, Place, Row};
 use std::fs;
 use std::sync::Arc;
 use std::task::Waker;
@@ -86,7 +86,7 @@ impl DecodeRow for Lenient {
         joined(row)
     }
 
-    fn bad_row(&mut self, _why: Error) -> Result<Option<String>> {
+    fn bad_row(&mut self, _row: BadRow<'_>) -> Result<Option<String>> {
         Ok(None)
     }
 }
@@ -95,4 +95,36 @@ impl DecodeRow for Lenient {
 fn whoever_decodes_may_leave_bad_rows_out() {
     let rows = read(b"a,b\n1\n2,3\n\xff,1\n", |path| Csv::new([path], Lenient)).unwrap();
     assert_eq!(rows, ["a=2 b=3"]);
+}
+
+/// Says of every row where it stands and how it is written.
+#[derive(Clone)]
+struct AsWritten;
+
+fn as_written(bytes: &[u8], place: Place<'_>) -> String {
+    let Place::File { path, offset } = place else { panic!("{place} is no file") };
+    assert!(path.ends_with("in.csv"), "{path}");
+    format!("{offset} {}", bytes.escape_ascii())
+}
+
+impl DecodeRow for AsWritten {
+    type Item = String;
+
+    fn decode(&mut self, row: &Row<'_>) -> Result<Option<String>> {
+        Ok(Some(as_written(row.bytes(), row.place())))
+    }
+
+    fn bad_row(&mut self, row: BadRow<'_>) -> Result<Option<String>> {
+        Ok(Some(format!("bad: {}", as_written(row.bytes, row.place))))
+    }
+}
+
+#[test]
+fn a_row_says_where_it_stands_and_how_it_is_written() {
+    let text = b"a,b\r\n1,2\r\n\r\n\"3\r\n\",4\r\n5\n\xff,6";
+    let rows = read(text, |path| Csv::new([path], AsWritten)).unwrap();
+    assert_eq!(rows, ["5 1,2", r#"12 \"3\r\n\",4"#, "bad: 21 5", "bad: 23 \\xff,6"]);
+    for (row, text) in [("1,2", &text[5..]), ("\"3\r\n\",4", &text[12..]), ("5", &text[21..])] {
+        assert!(text.starts_with(row.as_bytes()), "the place is that of the row");
+    }
 }

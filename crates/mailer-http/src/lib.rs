@@ -22,4 +22,4 @@ mod sink;
 mod source;
 
 pub use sink::{HttpSink, HttpWriter};
-pub use source::{Closer, DecodeLine, HttpReader, HttpSource};
+pub use source::{Closer, DecodeLine, HttpReader, HttpSource, Posted};

@@ -7,7 +7,7 @@ use crate::io;
 use crate::secret::Token;
 use mailer_core::{
     Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Result, Source, SourceFactory, SplitId, StartAt,
-    WorkerContext,
+    Timestamp, WorkerContext,
 };
 use queue::Queue;
 use server::{Desk, Server};
@@ -25,6 +25,22 @@ pub trait DecodeLine: Clone + Send + Sync + 'static {
 
     /// Decodes one line. An error refuses the request it came with, and names the line.
     fn decode(&mut self, line: &[u8]) -> Result<Option<Self::Item>>;
+
+    /// The same, for decoders that remember where a record came from.
+    fn decode_from(&mut self, line: &[u8], _posted: Posted<'_>) -> Result<Option<Self::Item>> {
+        self.decode(line)
+    }
+}
+
+/// Where a line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted<'a> {
+    /// The address of the caller: `127.0.0.1:40112`.
+    pub caller: &'a Arc<str>,
+    /// The number of the line in the body, from 1. Empty lines count.
+    pub line: u64,
+    /// When the whole body had come.
+    pub at: Timestamp,
 }
 
 impl<T, F> DecodeLine for F

@@ -4,8 +4,8 @@
 mod support;
 
 use mailer_core::conformance::{Input, SourceHost, check_source};
-use mailer_core::{Batch, Error, Polled, Result, Source, SourceFactory, StartAt};
-use mailer_http::{Closer, HttpReader, HttpSource};
+use mailer_core::{Batch, Clock, Error, Polled, Result, Source, SourceFactory, StartAt, SystemClock, Timestamp};
+use mailer_http::{Closer, DecodeLine, HttpReader, HttpSource, Posted};
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Range;
 use std::thread::{Scope, scope};
@@ -79,7 +79,7 @@ fn it_keeps_the_promises_of_a_source() {
     scope(|scope| check_source(&mut Callers { scope, live: None }));
 }
 
-fn started(source: &HttpSource<Decode>) -> HttpReader<Decode> {
+fn started<D: DecodeLine>(source: &HttpSource<D>) -> HttpReader<D> {
     let mut reader = source.build(&context(0, 1)).unwrap();
     let split = reader.splits().unwrap().remove(0);
     reader.assign(&split, StartAt::Configured).unwrap();
@@ -111,6 +111,38 @@ fn a_request_is_taken_whole_or_told_why_not() {
     assert_eq!(batch.iter().map(|record| record.value).collect::<Vec<_>>(), [1, 2]);
     assert!(batch[0].timestamp.0 > 1_700_000_000_000, "the time at which it came");
     assert!(!format!("{source:?} {reader:?}").contains("secret"));
+}
+
+/// Keeps what it is told of a line.
+#[derive(Clone)]
+struct Told;
+
+impl DecodeLine for Told {
+    type Item = (String, u64, Timestamp);
+
+    fn decode(&mut self, _: &[u8]) -> Result<Option<Self::Item>> {
+        unreachable!("the source knows where a line came from")
+    }
+
+    fn decode_from(&mut self, _: &[u8], Posted { caller, line, at }: Posted<'_>) -> Result<Option<Self::Item>> {
+        Ok(Some((caller.to_string(), line, at)))
+    }
+}
+
+#[test]
+fn a_line_says_who_sent_it_when_and_where_it_stood() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let mut reader = started(&HttpSource::listening(listener, Told));
+    let mut batch = Batch::new();
+    let before = SystemClock::default().wall();
+    assert_eq!(post(to, "/", b"a\n\nb\n").0, 200);
+    reader.poll(&mut batch).unwrap();
+    let told: Vec<_> = batch.drain(..).map(|record| (record.value, record.timestamp)).collect();
+    let [((caller, first, at), taken), ((other, second, _), _)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((first, second, caller), (&1, &3, other));
+    assert!(caller.parse::<SocketAddr>().unwrap().ip().is_loopback(), "{caller}");
+    assert!(before <= *at && at <= taken, "{before:?} {at:?} {taken:?}");
 }
 
 #[test]

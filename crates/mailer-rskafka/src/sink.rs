@@ -3,7 +3,7 @@
 mod lanes;
 
 use crate::connection::Connection;
-use crate::io::Io;
+use crate::io;
 use crate::partitioner;
 use crate::record::OutRecord;
 use lanes::Lanes;
@@ -11,7 +11,6 @@ use mailer_core::{Batch, Error, Flush, Record, Result, Sink, SinkFactory, Worker
 use rskafka::client::partition::Compression;
 use serde::Serialize;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes the worker may be ahead of the brokers.
@@ -127,7 +126,7 @@ where
     type Sink = KafkaWriter<E>;
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaWriter<E>> {
-        let (io, connection) = (Arc::new(Io::start()?), self.connection.clone());
+        let (io, connection) = (io::shared()?, self.connection.clone());
         let clients = io.wait(async move {
             let client = connection.connect().await?;
             let mut clients = Vec::new();

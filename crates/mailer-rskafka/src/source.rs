@@ -6,7 +6,7 @@ mod instance;
 pub use instance::KafkaReader;
 
 use crate::connection::Connection;
-use crate::io::Io;
+use crate::io;
 use crate::record::KafkaRecord;
 use mailer_core::{Error, Result, SourceFactory, WorkerContext};
 use serde::de::DeserializeOwned;
@@ -149,7 +149,7 @@ where
     type Source = KafkaReader<D>;
 
     fn build(&self, context: &WorkerContext) -> Result<KafkaReader<D>> {
-        let (io, connection) = (Io::start()?, self.settings.connection.clone());
+        let (io, connection) = (io::shared()?, self.settings.connection.clone());
         let (client, partitions) = io.wait(async move {
             let client = connection.connect().await?;
             let partitions = connection.partitions(&client).await?;

@@ -3,6 +3,7 @@
 mod blackhole;
 mod collect;
 mod generator;
+mod places;
 mod slice;
 mod stdout;
 
@@ -11,3 +12,5 @@ pub use collect::Collect;
 pub use generator::Generator;
 pub use slice::SliceSource;
 pub use stdout::Stdout;
+
+pub(crate) use places::Places;

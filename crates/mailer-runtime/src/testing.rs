@@ -4,9 +4,11 @@
 mod by_hand;
 mod folder;
 mod input;
+mod staged;
 
 pub use by_hand::TestDriver;
 pub use input::{TestInput, TestReader};
+pub use staged::{MemoryStager, staged};
 
 pub use crate::driver::Seed;
 pub use crate::shared::Mutations;

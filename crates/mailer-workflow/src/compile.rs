@@ -18,13 +18,13 @@ mod stateless;
 use crate::Value;
 use crate::connector::{Registry, SinkConnector};
 use crate::decoder::Decoder;
-use crate::model::{Checkpoint, Graph, Join, Model, Operation, Origin, Settings, SinkModel, SourceModel};
+use crate::model::{Checkpoint, Graph, Join, JoinKind, Model, Operation, Origin, Settings, SinkModel, SourceModel};
 use crate::workflow::Workflow;
 use head::Head;
 use mailer_runtime::{Env, Error, FileStorage, Result, Stream, Watermarks};
 use process::ByExpression;
 use segment::{Pending, Segment};
-use sides::{Policy, Sides, TakeLetters};
+use sides::{Policy, Sides, TakeLetters, late_tag};
 use stateless::{Action, Stateless};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -113,7 +113,19 @@ impl Workflow {
     /// Whether a step behind `origin` has dead letters, which say where their records came from.
     fn has_letters_behind(&self, origin: Origin) -> bool {
         let steps = self.model.steps.iter().zip(&self.graph.steps).filter(|(step, _)| step.on_error.sink().is_some());
-        steps.into_iter().any(|(_, inputs)| self.graph.upstream(inputs).contains(&origin))
+        let whence = |origin| notes_of(&self.model, &self.graph, origin);
+        steps.into_iter().any(|(_, inputs)| self.graph.upstream_by(inputs, whence).contains(&origin))
+    }
+}
+
+/// Whose records the notes of `origin` are about: a result of several records has none, a joined record has that of its left
+/// one.
+fn notes_of<'a>(model: &Model, graph: &'a Graph, origin: Origin) -> &'a [Origin] {
+    let Some(step) = origin.step() else { return &[] };
+    match (origin, &model.steps[step].operation) {
+        (Origin::Step(_), Some(Operation::Reduce(_))) => &[],
+        (Origin::Step(_), Some(Operation::Join(_))) => graph.steps[step].get(..1).unwrap_or_default(),
+        _ => &graph.steps[step],
     }
 }
 
@@ -254,6 +266,9 @@ impl Compiler<'_> {
         let step = &self.model.steps[place];
         if let Some(Operation::Join(join)) = &step.operation {
             let output = self.join(place, join.clone())?;
+            let has_late = !matches!(join.kind, JoinKind::Lookup { .. });
+            let name = step.id.as_ref().map(|id| id.value.clone()).unwrap_or_default();
+            let output = self.with_late(output, &name, has_late.then_some(place));
             self.keep(Origin::Step(place), output);
             return Ok(());
         }
@@ -309,7 +324,11 @@ impl Compiler<'_> {
         if !(named || self.probes.is_some()) || !self.probed.insert(of) {
             return segment;
         }
-        let (main, late) = segment.finish_with_late(name, &self.sides);
+        let stream = segment.finish(&self.sides);
+        let (main, late) = match &self.model.steps[of].operation {
+            Some(Operation::Join(join)) => joins::take_late(stream, name, join),
+            _ => stream.side_output(&late_tag(name)),
+        };
         let late = late.branch();
         self.probes.iter_mut().for_each(|probes| probes.push(late.clone()));
         if named {

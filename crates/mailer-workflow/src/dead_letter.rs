@@ -15,12 +15,16 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// The topic; of other sources the file or whatever they read.
+    /// What was read, where that is no topic: the path of a file, `stdin`, the address of a caller.
+    pub origin: Option<Arc<str>>,
+    /// The topic.
     pub topic: Option<Arc<str>>,
     /// The partition.
     pub partition: Option<i32>,
-    /// The offset in it.
+    /// The offset in it; of a file, how many bytes stand before the record.
     pub offset: Option<i64>,
+    /// The number of its line, from 1: of standard input, or of what a caller has sent.
+    pub line: Option<u64>,
     /// Milliseconds since 1970, as the source gives it.
     pub timestamp: Option<i64>,
     /// The key, where it is kept apart from the value.
@@ -45,7 +49,8 @@ pub struct DeadLetter {
     pub step: Text,
     /// What was wrong.
     pub error: String,
-    /// Where it came from. Of a record that waited for an answer while the job was restarted, that is not known any more.
+    /// Where it came from. Objects remember that on their way; of a list, text or a number that a step refused, nothing is
+    /// known.
     pub from: Provenance,
     /// What it was.
     pub remains: Remains,
@@ -70,17 +75,19 @@ impl DeadLetter {
         }
     }
 
-    /// As a record, for sinks that write records: `step`, `error`, what is known of `topic`, `partition`, `offset`,
-    /// `timestamp` and `key`, and `record`, or `raw` text (`rawBase64` where it is none).
+    /// As a record, for sinks that write records: `step`, `error`, what is known of `origin`, `topic`, `partition`, `offset`,
+    /// `line`, `timestamp` and `key`, and `record`, or `raw` text (`rawBase64` where it is none).
     pub fn to_value(&self) -> Value {
         let mut letter = Object::with_capacity(8);
-        let Provenance { topic, partition, offset, timestamp, key, .. } = &self.from;
+        let Provenance { origin, topic, partition, offset, line, timestamp, key, headers: _ } = &self.from;
         letter.push("step".into(), self.step.clone().into());
         letter.push("error".into(), self.error.as_str().into());
         let known = [
+            ("origin", origin.as_deref().map(Value::from)),
             ("topic", topic.as_deref().map(Value::from)),
             ("partition", partition.map(|n| Value::Integer(n.into()))),
             ("offset", offset.map(Value::Integer)),
+            ("line", line.map(|n| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX)))),
             ("timestamp", timestamp.map(Value::Integer)),
         ];
         known.into_iter().for_each(|(name, value)| push(&mut letter, name, value));
@@ -118,7 +125,7 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    fn provenance(&self) -> Option<&Provenance> {
+    pub(crate) fn provenance(&self) -> Option<&Provenance> {
         if let Note::From(from) = self { Some(from) } else { None }
     }
 }
@@ -134,7 +141,7 @@ mod tests {
             offset: Some(42),
             timestamp: Some(1_000),
             key: Some(b"k".to_vec()),
-            headers: Vec::new(),
+            ..Provenance::default()
         };
         DeadLetter { step: "in".into(), error: "no".into(), from, remains: Remains::Raw(Some(raw.to_vec())) }
     }
@@ -144,6 +151,12 @@ mod tests {
         assert_eq!(
             letter(b"{").to_value().to_string(),
             r#"{"step":"in","error":"no","topic":"orders","partition":3,"offset":42,"timestamp":1000,"key":"k","raw":"{"}"#
+        );
+        let from = Provenance { origin: Some("a.csv".into()), offset: Some(7), line: Some(2), ..Provenance::default() };
+        let of_file = DeadLetter { from, ..letter(b"{") };
+        assert_eq!(
+            of_file.to_value().to_string(),
+            r#"{"step":"in","error":"no","origin":"a.csv","offset":7,"line":2,"raw":"{"}"#
         );
         assert!(letter(&[0xff]).to_value().to_string().ends_with(r#""rawBase64":"/w=="}"#));
     }

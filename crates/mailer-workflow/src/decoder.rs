@@ -47,10 +47,31 @@ impl Decoder {
         self.finish(decoded, from, || Remains::Raw(Some(json.to_vec())))
     }
 
-    /// A record that is a value already.
-    pub fn value(&mut self, value: Value) -> Result<Option<Value>> {
-        let was = self.on_error.sink().map(|_| value.clone());
-        self.finish(Ok(value), Provenance::default, || Remains::Record(was.unwrap_or_default()))
+    /// A record that is a value already; `bytes` are what it was made of, if there were any.
+    pub fn value_from(
+        &mut self,
+        value: Value,
+        bytes: Option<&[u8]>,
+        from: impl FnOnce() -> Provenance,
+    ) -> Result<Option<Value>> {
+        let was = (bytes.is_none() && self.has_dead_letters()).then(|| value.clone());
+        self.finish(Ok(value), from, || match was {
+            Some(value) => Remains::Record(value),
+            None => Remains::Raw(bytes.map(<[u8]>::to_vec)),
+        })
+    }
+
+    /// Whether a record has its event time where the workflow says, or why not.
+    pub fn check(&self, record: &Value) -> Result<(), String> {
+        self.time.as_ref().map_or(Ok(()), |time| time.of(record).map(drop))
+    }
+
+    /// The record, which cannot be bad, with a note of where it came from when somebody wants to know.
+    pub fn noted(&self, mut record: Value, from: impl FnOnce() -> Provenance) -> Value {
+        if self.notes {
+            record.take_note(Arc::new(Note::From(from())));
+        }
+        record
     }
 
     /// What becomes of bytes that the source itself cannot make a record of; `None` where there are none.
@@ -86,17 +107,9 @@ impl Decoder {
         from: impl FnOnce() -> Provenance,
         remains: impl FnOnce() -> Remains,
     ) -> Result<Option<Value>> {
-        let checked = decoded.and_then(|value| match &self.time {
-            Some(time) => time.of(&value).map(|_| value),
-            None => Ok(value),
-        });
+        let checked = decoded.and_then(|value| self.check(&value).map(|()| value));
         match (checked, &self.on_error) {
-            (Ok(mut value), _) => {
-                if self.notes {
-                    value.take_note(Arc::new(Note::From(from())));
-                }
-                Ok(Some(value))
-            }
+            (Ok(value), _) => Ok(Some(self.noted(value, from))),
             (Err(error), OnError::Fail) => {
                 Err(Error::user_function(format!("{error}; `onError: skip` at the source would drop such records")))
             }

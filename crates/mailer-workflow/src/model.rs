@@ -36,6 +36,8 @@ pub(crate) struct Model {
     pub(crate) tests: Vec<TestModel>,
     /// Where a missing source or sink is to be said.
     pub(crate) top: Span,
+    /// What has another name in the file, which was said: it is not missing.
+    pub(crate) misnamed: Vec<&'static str>,
 }
 
 /// The settings of a connector, as the file has them.

@@ -4,6 +4,7 @@
 //! way ([`crate::Connector`]). [`Schema`] is all of it together.
 
 mod check;
+mod habits;
 mod json;
 mod nearest;
 mod page;
@@ -11,7 +12,7 @@ mod units;
 
 pub use page::Page;
 
-pub(crate) use check::{Checker, sentence_list, there_are};
+pub(crate) use check::{Checker, meant, sentence_list, there_are};
 pub(crate) use nearest::nearest;
 pub(crate) use units::{duration, size};
 

@@ -23,9 +23,11 @@ pub(crate) const DEAD_LETTER: Section = Section {
     name: "onError",
     summary: "A record that cannot be handled goes to a sink of its own, as a *dead letter*: with the reason, the name of the \
               source or step, where it came from (`topic`, `partition`, `offset`, `timestamp`, `key`, as far as the source \
-              knows them), and what it was: `record`, or `raw` text where it could not be read (`rawBase64` where that is no \
-              text). Kafka sinks write the bytes as they came, and the rest in headers `mailer.dead-letter.…`. The sink has \
-              no `input` and takes nothing else; if it writes exactly once, letters are published together with the output.",
+              knows them; of other sources `origin`, which is a file, `stdin`, `generator` or the address of a caller, with \
+              the `offset` in bytes or the `line`), and what it was: `record`, or `raw` text where it could not be read \
+              (`rawBase64` where that is no text). Kafka sinks write the bytes as they came, and the rest in headers \
+              `mailer.dead-letter.…`. The sink has no `input` and takes nothing else; if it writes exactly once, letters \
+              are published together with the output.",
     keys: &[Key::required("deadLetter", Shape::Text, "The `id` of the sink.")],
     rules: &[],
     example: "deadLetter: unreadable

@@ -49,7 +49,7 @@ pub enum Value {
 #[derive(Clone, Debug, Default)]
 pub struct Object {
     fields: Vec<(Text, Value)>,
-    /// Where it came from, when somebody wants to know. Not part of its value, nor of what is stored.
+    /// Where it came from, when somebody wants to know. Stored with it, and not part of its value.
     note: Option<Arc<Note>>,
 }
 
@@ -183,6 +183,13 @@ impl Value {
     pub(crate) fn take_note(&mut self, note: Arc<Note>) {
         if let Value::Object(object) = self {
             Arc::make_mut(object).note = Some(note);
+        }
+    }
+
+    /// Takes over what is known of the record that this one was made of.
+    pub(crate) fn take_note_of(&mut self, record: &Value) {
+        if let Some(note) = record.note() {
+            self.take_note(note.clone());
         }
     }
 

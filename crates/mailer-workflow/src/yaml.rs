@@ -4,7 +4,7 @@ mod environment;
 mod parse;
 mod scalar;
 
-pub(crate) use parse::{parse, print};
+pub(crate) use parse::{in_quotes, parse, print};
 pub(crate) use scalar::Plain;
 
 use crate::Span;

@@ -168,7 +168,8 @@ mod tests {
     use clap::Parser;
 
     fn meter(warm_up: u64, records: u64) -> Meter {
-        let arguments = format!("x --workload consume --bootstrap b --id i --warm-up {warm_up} --records {records}");
+        let arguments =
+            format!("x --workload consume --bootstrap b --id i --interval 100 --warm-up {warm_up} --records {records}");
         Meter::new(&Task::parse_from(arguments.split(' ')))
     }
 

@@ -85,7 +85,7 @@ pub struct Task {
     #[arg(long, default_value_t = 100_000)]
     pub transaction: u64,
     /// Milliseconds between the transactions of a subject that commits by time.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long)]
     pub interval: u64,
     /// Transactional id, consumer group, job name: never used before.
     #[arg(long)]

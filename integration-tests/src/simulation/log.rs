@@ -5,9 +5,10 @@
 
 use super::faults::Faults;
 use mailer_core::{
-    Batch, BlobStore, CheckpointId, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result,
-    SealJob, Segment, Stager, StagerContext, TargetName, codec,
+    BlobStore, CheckpointId, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result, Segment,
+    StagerContext, TargetName,
 };
+use mailer_runtime::testing::{MemoryStager, staged};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -84,14 +85,14 @@ pub trait Staged: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Staged for T {}
 
 impl<T: Staged> ExactlyOnceSink<T> for ModelLog<T> {
-    type Stager = ModelStager<T>;
+    type Stager = MemoryStager<T>;
 
     fn target(&self, _job: &str) -> TargetName {
         TargetName(format!("model {}", self.name))
     }
 
-    fn stager(&self, context: &StagerContext) -> Result<ModelStager<T>> {
-        Ok(ModelStager { context: context.clone(), staged: Vec::new(), sequence: 0 })
+    fn stager(&self, context: &StagerContext) -> Result<MemoryStager<T>> {
+        Ok(MemoryStager::new(context))
     }
 
     fn publisher(
@@ -110,41 +111,6 @@ impl<T: Staged> ExactlyOnceSink<T> for ModelLog<T> {
 
     fn describe(&self) -> String {
         format!("model log {}", self.name)
-    }
-}
-
-/// Stages entries in memory.
-pub struct ModelStager<T> {
-    context: StagerContext,
-    staged: Vec<T>,
-    sequence: u64,
-}
-
-impl<T: Staged> Stager<T> for ModelStager<T> {
-    fn stage(&mut self, batch: &mut Batch<T>) -> Result<()> {
-        self.staged.extend(batch.drain(..).map(|record| record.value));
-        Ok(())
-    }
-
-    fn seal(&mut self, _id: CheckpointId) -> Result<SealJob> {
-        let staged = std::mem::take(&mut self.staged);
-        if staged.is_empty() {
-            return Ok(Box::new(|| Ok(Vec::new())));
-        }
-        let sequence = self.sequence;
-        self.sequence += 1;
-        let context = self.context.clone();
-        Ok(Box::new(move || {
-            let mut bytes = Vec::new();
-            codec::encode(&staged, &mut bytes)?;
-            let blob = context.blobs.write(&context.segment_name(sequence), &[&bytes])?;
-            let (sink, worker) = (context.worker.name, context.worker.worker);
-            Ok(vec![Segment { sink, worker, sequence, records: staged.len() as u64, blob }])
-        }))
-    }
-
-    fn staged_bytes(&self) -> usize {
-        self.staged.len() * size_of::<T>()
     }
 }
 
@@ -174,10 +140,7 @@ impl<T: Staged> Publisher for ModelPublisher<T> {
     }
 
     fn publish(&mut self, marker: &Marker, segments: &[Segment], blobs: &dyn BlobStore) -> Result<()> {
-        let mut entries = Vec::new();
-        for segment in segments {
-            entries.extend(codec::decode::<Vec<T>>(&blobs.read(&segment.blob)?)?);
-        }
+        let entries: Vec<T> = staged(segments, blobs)?;
         let faults = &self.log.faults;
         let (dropped, on_its_way, answer_lost) = (faults.one_in(25), faults.one_in(25), faults.one_in(25));
         let mut inner = self.log.inner();

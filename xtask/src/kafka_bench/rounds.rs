@@ -132,7 +132,6 @@ fn one(case: &Case, size: &Size, ready: &Ready, output: &str, place: &Place) -> 
     option("--warm-up", &size.warm_up.to_string());
     option("--records", &size.records.to_string());
     option("--transaction", &size.transaction.to_string());
-    // Said to all: subjects that are not in Rust have no defaults of their own.
     option("--interval", &INTERVAL_MILLIS.to_string());
     option("--id", &format!("{output}-{}", std::process::id()));
     option("--folder", &folder.to_string_lossy());

@@ -68,7 +68,7 @@ pub(super) const CRATES: &[Crate] = &[
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(IO, &[CORE], CONNECTOR),
     row(KAFKA, &[CORE, IO], CONNECTOR),
-    row(RSKAFKA, &[CORE], CONNECTOR),
+    row(RSKAFKA, &[CORE, IO], CONNECTOR),
     row(FILES, &[CORE], CONNECTOR),
     row(HTTP, &[CORE, IO], CONNECTOR),
     row(POSTGRES, &[CORE, IO], CONNECTOR),

@@ -1,11 +1,10 @@
 //! Files of comma separated values: rows become records.
 
+use super::files::provenance;
 use super::text;
-use mailer_core::{Error, Result};
-use mailer_files::{Csv, DecodeRow, Row};
-use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Object, Provenance, Section, Shape, Text, Value, Word, write_json,
-};
+use mailer_core::Result;
+use mailer_files::{BadRow, Csv, DecodeRow, Row};
+use mailer_workflow::{Code, Decoder, Fields, Findings, Key, Object, Section, Shape, Text, Value, Word};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -161,17 +160,12 @@ impl DecodeRow for Rows {
 
     fn decode(&mut self, row: &Row<'_>) -> Result<Option<Value>> {
         match self.record(row) {
-            Ok(record) => self.decoder.value(record),
-            Err(why) => {
-                // What it was, for whoever looks at dead letters.
-                let mut was = Vec::new();
-                write_json(&Value::object(row.fields()), &mut was);
-                self.decoder.refuse(why, Provenance::default(), Some(&was))
-            }
+            Ok(record) => self.decoder.value_from(record, Some(row.bytes()), || provenance(row.place())),
+            Err(why) => self.decoder.refuse(why, provenance(row.place()), Some(row.bytes())),
         }
     }
 
-    fn bad_row(&mut self, why: Error) -> Result<Option<Value>> {
-        self.decoder.refuse(why.to_string(), Provenance::default(), None)
+    fn bad_row(&mut self, row: BadRow<'_>) -> Result<Option<Value>> {
+        self.decoder.refuse(row.why.to_string(), provenance(row.place), Some(row.bytes))
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{csv, encode, text};
 use mailer_core::Result;
-use mailer_files::{LineFile, LineFolder, Lines, Stdin, StdoutLines};
+use mailer_files::{DecodeLine, LineFile, LineFolder, Lines, Place, Stdin, StdoutLines};
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Rule, Section, Shape, SinkConnector, SourceConnector, Target, Value, Word,
+    Code, Decoder, Fields, Findings, Key, Provenance, Rule, Section, Shape, SinkConnector, SourceConnector, Target,
+    Value, Word,
 };
 
 const FORMATS: &[Word] = &[
@@ -58,12 +59,38 @@ impl SourceConnector for FileIn {
         csv::check(settings.section("csv"), findings);
     }
 
-    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, mut decoder: Decoder) -> Result<Stream<Value>> {
+    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
         let paths: Vec<_> = settings.texts("path").into_iter().map(|path| path.value).collect();
         if text(settings, "format") == "csv" {
             return Ok(env.source(id, csv::source(paths, settings.section("csv"), decoder)));
         }
-        Ok(env.source(id, Lines::new(paths, move |line: &[u8]| decoder.json(line))))
+        Ok(env.source(id, Lines::new(paths, JsonLines(decoder))))
+    }
+}
+
+/// Makes records of lines.
+#[derive(Clone)]
+struct JsonLines(Decoder);
+
+impl DecodeLine for JsonLines {
+    type Item = Value;
+
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Value>> {
+        self.0.json(line)
+    }
+
+    fn decode_at(&mut self, line: &[u8], place: Place<'_>) -> Result<Option<Value>> {
+        self.0.json_from(line, || provenance(place))
+    }
+}
+
+/// Where a record came from, for whoever looks at dead letters.
+pub(super) fn provenance(place: Place<'_>) -> Provenance {
+    match place {
+        Place::File { path, offset } => {
+            Provenance { origin: Some(path.clone()), offset: i64::try_from(offset).ok(), ..Provenance::default() }
+        }
+        Place::Stdin { line } => Provenance { origin: Some("stdin".into()), line: Some(line), ..Provenance::default() },
     }
 }
 
@@ -86,8 +113,8 @@ impl SourceConnector for StdinIn {
         false
     }
 
-    fn build(&self, env: &Env, id: &str, _: Fields<'_>, mut decoder: Decoder) -> Result<Stream<Value>> {
-        Ok(env.source(id, Stdin::new(move |line: &[u8]| decoder.json(line))))
+    fn build(&self, env: &Env, id: &str, _: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
+        Ok(env.source(id, Stdin::new(JsonLines(decoder))))
     }
 }
 

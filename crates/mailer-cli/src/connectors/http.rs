@@ -2,9 +2,11 @@
 
 use super::{encode, text};
 use mailer_core::Result;
-use mailer_http::{HttpSink, HttpSource};
+use mailer_http::{DecodeLine, HttpSink, HttpSource, Posted};
 use mailer_runtime::{Env, Stream};
-use mailer_workflow::{Code, Decoder, Fields, Findings, Key, Section, Shape, SinkConnector, SourceConnector, Value};
+use mailer_workflow::{
+    Code, Decoder, Fields, Findings, Key, Provenance, Section, Shape, SinkConnector, SourceConnector, Value,
+};
 
 const SOURCE: Section = Section {
     name: "http",
@@ -54,8 +56,8 @@ impl SourceConnector for HttpIn {
         false
     }
 
-    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, mut decoder: Decoder) -> Result<Stream<Value>> {
-        let mut source = HttpSource::new(text(settings, "listen"), move |line: &[u8]| decoder.json(line));
+    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
+        let mut source = HttpSource::new(text(settings, "listen"), PostedLines(decoder));
         if let Some(path) = settings.text("path") {
             source = source.path(path.value);
         }
@@ -69,6 +71,27 @@ impl SourceConnector for HttpIn {
             source = source.patience(patience.value);
         }
         Ok(env.source(id, source))
+    }
+}
+
+/// Makes records of lines.
+#[derive(Clone)]
+struct PostedLines(Decoder);
+
+impl DecodeLine for PostedLines {
+    type Item = Value;
+
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Value>> {
+        self.0.json(line)
+    }
+
+    fn decode_from(&mut self, line: &[u8], posted: Posted<'_>) -> Result<Option<Value>> {
+        self.0.json_from(line, || Provenance {
+            origin: Some(posted.caller.clone()),
+            line: Some(posted.line),
+            timestamp: Some(posted.at.0),
+            ..Provenance::default()
+        })
     }
 }
 

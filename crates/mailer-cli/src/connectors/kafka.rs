@@ -180,6 +180,7 @@ impl Decode for Values {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.as_deref().map(Vec::from)))
                 .collect(),
+            ..Provenance::default()
         };
         self.value(record.value.as_deref(), from, || metadata::of_record(&record))
     }
@@ -192,6 +193,7 @@ impl Decode for Values {
             timestamp: Some(record.timestamp()),
             key: record.key().map(<[u8]>::to_vec),
             headers: headers(record),
+            ..Provenance::default()
         };
         self.value(record.value(), from, || metadata::of_ref(record))
     }
@@ -203,13 +205,17 @@ fn headers(record: &RecordRef<'_>) -> Vec<(String, Option<Vec<u8>>)> {
     readable.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.map(<[u8]>::to_vec))).collect()
 }
 
+/// Header: what was read, where that was no topic: a file, standard input, the address of a caller.
+const DEAD_LETTER_ORIGIN: &str = "mailer.dead-letter.origin";
+/// Header: the number of the line, of standard input or of what a caller has sent.
+const DEAD_LETTER_LINE: &str = "mailer.dead-letter.line";
 /// Header: the step or source that could not handle the record.
 const DEAD_LETTER_STEP: &str = "mailer.dead-letter.step";
 
 /// A dead letter as `mailer-kafka` writes its own: bytes and key as they came, the rest in headers.
 fn dead_letter(record: &Record<DeadLetter>) -> Result<OutRecord> {
     let letter = &record.value;
-    let Provenance { topic, partition, offset, timestamp, key, headers } = &letter.from;
+    let Provenance { origin, topic, partition, offset, line, timestamp, key, headers } = &letter.from;
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone().map(Bytes::from))).collect();
     let value = letter.bytes().map(Bytes::from);
     let mut out = OutRecord {
@@ -220,9 +226,11 @@ fn dead_letter(record: &Record<DeadLetter>) -> Result<OutRecord> {
         partition: None,
     };
     let known = [
+        (DEAD_LETTER_ORIGIN, origin.as_deref().map(str::to_owned)),
         (DEAD_LETTER_TOPIC, topic.as_deref().map(str::to_owned)),
         (DEAD_LETTER_PARTITION, partition.map(|n| n.to_string())),
         (DEAD_LETTER_OFFSET, offset.map(|n| n.to_string())),
+        (DEAD_LETTER_LINE, line.map(|n| n.to_string())),
         (DEAD_LETTER_TIMESTAMP, timestamp.map(|n| n.to_string())),
         (DEAD_LETTER_STEP, Some(letter.step.to_string())),
         (DEAD_LETTER_ERROR, Some(letter.error.clone())),
@@ -379,4 +387,30 @@ fn transactional(settings: Fields<'_>) -> TransactionalKafkaSink {
         sink = sink.client_id(name.value);
     }
     options(settings).fold(sink, |sink, (name, value)| sink.option(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mailer_core::Timestamp;
+    use mailer_workflow::Remains;
+
+    /// The headers of a letter, in order, as text.
+    fn headers(from: Provenance) -> Vec<String> {
+        let remains = Remains::Raw(Some(b"{".to_vec()));
+        let letter = DeadLetter { step: "in".into(), error: "no".into(), from, remains };
+        let Ok(out) = dead_letter(&Record::new(Timestamp(0), letter)) else { panic!("a letter is written") };
+        let text = |value: &Option<Bytes>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
+        out.headers.iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
+    }
+
+    #[test]
+    fn headers_say_what_is_known_of_the_place() {
+        let of_file = Provenance { origin: Some("a.json".into()), offset: Some(7), ..Provenance::default() };
+        let expected = ["origin=a.json", "offset=7", "step=in", "error=no"].map(|s| format!("mailer.dead-letter.{s}"));
+        assert_eq!(headers(of_file), expected);
+        let of_stdin = Provenance { origin: Some("stdin".into()), line: Some(3), ..Provenance::default() };
+        let expected = ["origin=stdin", "line=3", "step=in", "error=no"].map(|s| format!("mailer.dead-letter.{s}"));
+        assert_eq!(headers(of_stdin), expected);
+    }
 }

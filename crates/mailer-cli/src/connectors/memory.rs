@@ -1,8 +1,8 @@
 //! What needs nothing outside: the generator and the blackhole.
 
 use mailer_core::Result;
-use mailer_runtime::{Blackhole, Env, Generator, Stream};
-use mailer_workflow::{Decoder, Fields, Key, Section, Shape, SinkConnector, SourceConnector, Value};
+use mailer_runtime::{Blackhole, Env, Error, Generator, Stream};
+use mailer_workflow::{Decoder, Fields, Key, Provenance, Section, Shape, SinkConnector, SourceConnector, Value};
 
 const GENERATOR: Section = Section {
     name: "generator",
@@ -25,10 +25,14 @@ impl SourceConnector for GeneratorIn {
         &GENERATOR
     }
 
-    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, _: Decoder) -> Result<Stream<Value>> {
-        let record = |n: u64| Value::object([("n", Value::Integer(i64::try_from(n).unwrap_or(i64::MAX)))]);
+    fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
+        // All records are alike: what is right for one is right for all.
+        let first = record(0);
+        let checked = decoder.check(&first);
+        checked.map_err(|error| Error::invalid_plan(format!("the generator `{id}` makes {first}: {error}")))?;
+        let noted = move |n: u64| decoder.noted(record(n), || provenance(n));
         // A record is an object with one field, beside itself.
-        let mut generator = Generator::new(record).timestamps(|n| i64::try_from(n).unwrap_or(i64::MAX)).bytes_each(96);
+        let mut generator = Generator::new(noted).timestamps(whole).bytes_each(96);
         if let Some(count) = settings.integer("count").and_then(|count| u64::try_from(count.value).ok()) {
             generator = generator.count(count);
         }
@@ -37,6 +41,19 @@ impl SourceConnector for GeneratorIn {
         }
         Ok(env.source(id, generator))
     }
+}
+
+fn record(n: u64) -> Value {
+    Value::object([("n", whole(n))])
+}
+
+fn whole(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// Where a record came from, for whoever looks at dead letters.
+fn provenance(n: u64) -> Provenance {
+    Provenance { origin: Some("generator".into()), offset: Some(whole(n)), ..Provenance::default() }
 }
 
 const BLACKHOLE: Section = Section {

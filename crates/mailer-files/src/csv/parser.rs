@@ -27,7 +27,8 @@ impl OpenCsv {
             )));
         }
         let reader = ReaderBuilder::new().delimiter(delimiter).build();
-        let parser = Parser { reader, bytes: vec![0; 1_024], ends: vec![0; 32], filled: 0, fields: 0 };
+        let (bytes, ends) = (vec![0; 1_024], vec![0; 32]);
+        let parser = Parser { reader, bytes, ends, filled: 0, fields: 0, written: Vec::new() };
         Ok(Self { parser, columns: Arc::default() })
     }
 }
@@ -50,33 +51,44 @@ pub(super) struct Parser {
     /// Where each ends.
     ends: Vec<usize>,
     fields: usize,
+    /// The row as it stands in the file.
+    written: Vec<u8>,
 }
 
 impl Parser {
     /// Reads the next row. It ends behind its last field, or behind its line end: both are where the next one may begin.
     pub(super) fn read(&mut self, input: &mut impl BufRead) -> Result<Parsed> {
         (self.filled, self.fields) = (0, 0);
-        let mut read = 0;
+        self.written.clear();
         loop {
             let available = input.fill_buf().map_err(unreadable)?;
             let (result, taken, written, ended) =
                 self.reader.read_record(available, &mut self.bytes[self.filled..], &mut self.ends[self.fields..]);
+            self.written.extend_from_slice(&available[..taken]);
             input.consume(taken);
-            read += taken;
             self.filled += written;
             self.fields += ended;
             match result {
-                ReadRecordResult::Record => return Ok(Parsed::Row { bytes: read }),
+                ReadRecordResult::Record => return Ok(Parsed::Row { bytes: self.written.len() }),
                 ReadRecordResult::End => return Ok(Parsed::End),
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => self.bytes.resize(self.bytes.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
             }
-            if read > LONGEST {
+            if self.written.len() > LONGEST {
                 let message = format!("a row is longer than {} MiB: is a quote missing?", LONGEST >> 20);
                 return Err(Error::user_function(message));
             }
         }
+    }
+
+    /// The row that was read last, as it stands there: without its line end, and without what is left of the lines before
+    /// it, which is so many bytes.
+    pub(super) fn written(&self) -> (usize, &[u8]) {
+        let is_text = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+        let first = self.written.iter().position(is_text).unwrap_or(self.written.len());
+        let end = self.written.iter().rposition(is_text).map_or(first, |last| last + 1);
+        (first, &self.written[first..end])
     }
 
     /// The fields of the row that was read last.

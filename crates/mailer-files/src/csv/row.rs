@@ -1,6 +1,7 @@
 //! What makes records of rows.
 
 use super::parser::Fields;
+use crate::decode::Place;
 use mailer_core::{Error, Result};
 
 /// The names of the columns of a file.
@@ -34,16 +35,24 @@ impl Columns {
 pub struct Row<'a> {
     columns: &'a Columns,
     fields: Fields<'a>,
+    written: Written<'a>,
+}
+
+/// A row as it stands in its file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) place: Place<'a>,
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(columns: &'a Columns, fields: Fields<'a>) -> Result<Self> {
+    pub(super) fn new(columns: &'a Columns, fields: Fields<'a>, written: Written<'a>) -> Result<Self> {
         let (expected, found) = (columns.names().len(), fields.count());
         if found != expected {
             let message = format!("a row has {found} fields, and there are {expected} columns");
             return Err(Error::user_function(message));
         }
-        Ok(Self { columns, fields })
+        Ok(Self { columns, fields, written })
     }
 
     /// The field in the column called `column`.
@@ -57,6 +66,33 @@ impl<'a> Row<'a> {
         let names = self.columns.names().iter().enumerate();
         names.filter_map(move |(place, name)| Some((name.as_str(), fields.get(place)?)))
     }
+
+    /// The bytes of the row, without its line end.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.written.bytes
+    }
+
+    /// Where the row begins.
+    pub fn place(&self) -> Place<'a> {
+        self.written.place
+    }
+}
+
+/// A row that has too many or too few fields, or is not UTF-8.
+#[derive(Debug)]
+pub struct BadRow<'a> {
+    /// What is wrong with it.
+    pub why: Error,
+    /// Its bytes, without its line end.
+    pub bytes: &'a [u8],
+    /// Where it begins.
+    pub place: Place<'a>,
+}
+
+impl<'a> BadRow<'a> {
+    pub(super) fn new(why: Error, Written { bytes, place }: Written<'a>) -> Self {
+        Self { why, bytes, place }
+    }
 }
 
 /// Makes an item of a row. `None` leaves the row out. Implemented for functions.
@@ -67,9 +103,9 @@ pub trait DecodeRow: Clone + Send + Sync + 'static {
     /// Decodes one row. Errors need not say where: the source adds file and place.
     fn decode(&mut self, row: &Row<'_>) -> Result<Option<Self::Item>>;
 
-    /// What becomes of a row that has too many or too few fields, or is not UTF-8. It fails the job, unless this says otherwise.
-    fn bad_row(&mut self, why: Error) -> Result<Option<Self::Item>> {
-        Err(why)
+    /// What becomes of a row that is none. It fails the job, unless this says otherwise.
+    fn bad_row(&mut self, row: BadRow<'_>) -> Result<Option<Self::Item>> {
+        Err(row.why)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Answers requests: decodes lines, and puts them into the queue.
 
 use super::queue::{Offered, Queue};
-use super::{Closed, DecodeLine};
+use super::{Closed, DecodeLine, Posted};
 use crate::io::Io;
 use crate::secret::Token;
 use bytes::Bytes;
@@ -75,8 +75,8 @@ async fn accept<D: DecodeLine>(listener: tokio::net::TcpListener, desk: Arc<Desk
     loop {
         while connections.try_join_next().is_some() {}
         let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, caller) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of handles, most likely: some are given back when connections end.
                 tracing::warn!(%error, "an HTTP source cannot accept a connection");
@@ -84,9 +84,9 @@ async fn accept<D: DecodeLine>(listener: tokio::net::TcpListener, desk: Arc<Desk
                 continue;
             }
         };
-        let desk = desk.clone();
+        let (desk, caller) = (desk.clone(), Arc::<str>::from(caller.to_string()));
         connections.spawn(async move {
-            let serve = service_fn(move |request| answer(desk.clone(), request));
+            let serve = service_fn(move |request| answer(desk.clone(), caller.clone(), request));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(SLOWEST);
             if let Err(error) = http.serve_connection(TokioIo::new(stream), serve).await {
@@ -121,8 +121,12 @@ impl Refusal {
     }
 }
 
-async fn answer<D: DecodeLine>(desk: Arc<Desk<D>>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    Ok(match desk.take(request).await {
+async fn answer<D: DecodeLine>(
+    desk: Arc<Desk<D>>,
+    caller: Arc<str>,
+    request: Request<Incoming>,
+) -> Result<Answer, Infallible> {
+    Ok(match desk.take(request, &caller).await {
         Ok(count) => {
             let text = format!("{{\"accepted\":{count}}}\n");
             say(StatusCode::OK, text, Some((CONTENT_TYPE, "application/json")))
@@ -140,13 +144,13 @@ fn say(status: StatusCode, text: String, header: Option<(HeaderName, &'static st
 
 impl<D: DecodeLine> Desk<D> {
     /// How many records were taken.
-    async fn take(&self, request: Request<Incoming>) -> Result<usize, Refusal> {
+    async fn take(&self, request: Request<Incoming>, caller: &Arc<str>) -> Result<usize, Refusal> {
         self.admit(&request)?;
         let Ok(Ok(_place)) = timeout(self.patience, self.bodies.acquire()).await else {
             return Err(Refusal::later("too many requests at once: send it again later"));
         };
         let body = self.body(request).await?;
-        let items = self.decoded(&body)?;
+        let items = self.decoded(&body, caller)?;
         let count = items.len();
         self.enqueue(items).await?;
         Ok(count)
@@ -182,8 +186,8 @@ impl<D: DecodeLine> Desk<D> {
     }
 
     /// Every line, or the first one that is wrong.
-    fn decoded(&self, body: &[u8]) -> Result<Vec<(D::Item, usize)>, Refusal> {
-        let mut decode = self.decode.clone();
+    fn decoded(&self, body: &[u8], caller: &Arc<str>) -> Result<Vec<(D::Item, usize)>, Refusal> {
+        let (mut decode, at) = (self.decode.clone(), self.clock.wall());
         let mut items = Vec::new();
         for (number, line) in (1..).zip(body.split(|byte| *byte == b'\n')) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -191,7 +195,12 @@ impl<D: DecodeLine> Desk<D> {
                 continue;
             }
             let bad = |error| Refusal::new(StatusCode::BAD_REQUEST, format!("line {number}: {error}"));
-            items.extend(decode.decode(line).map_err(bad)?.map(|item| (item, line.len())));
+            items.extend(
+                decode
+                    .decode_from(line, Posted { caller, line: number, at })
+                    .map_err(bad)?
+                    .map(|item| (item, line.len())),
+            );
         }
         Ok(items)
     }

@@ -20,7 +20,7 @@ const AHEAD: usize = 1;
 
 /// Reads the partitions one worker was given. Made by [`super::KafkaSource`].
 pub struct KafkaReader<D> {
-    io: Io,
+    io: Arc<Io>,
     client: Arc<Client>,
     partitions: Vec<i32>,
     settings: Settings,
@@ -79,7 +79,7 @@ impl Slot {
 
 impl<D> KafkaReader<D> {
     pub(super) fn new(
-        io: Io,
+        io: Arc<Io>,
         client: Client,
         partitions: Vec<i32>,
         settings: Settings,

@@ -1,10 +1,10 @@
 //! A source over values in memory.
 
+use super::Places;
 use mailer_core::{
     Batch, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, SplitState, StartAt, Timestamp,
     WorkerContext,
 };
-use std::collections::{BTreeMap, BTreeSet};
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl<T: Clone + Send + Sync + 'static> SourceFactory for SliceSource<T> {
     type Source = SliceReader<T>;
 
     fn build(&self, _context: &WorkerContext) -> Result<SliceReader<T>> {
-        Ok(SliceReader { slice: self.clone(), positions: BTreeMap::new(), paused: BTreeSet::new(), turn: 0 })
+        Ok(SliceReader { slice: self.clone(), places: Places::default() })
     }
 
     fn describe(&self) -> String {
@@ -77,31 +77,27 @@ impl<T: Clone + Send + Sync + 'static> SourceFactory for SliceSource<T> {
 /// The source behind [`SliceSource`].
 pub struct SliceReader<T> {
     slice: SliceSource<T>,
-    /// Per assigned split, how many of its values have been read.
-    positions: BTreeMap<SplitId, u64>,
-    paused: BTreeSet<SplitId>,
-    turn: usize,
+    places: Places,
 }
 
 impl<T: Clone + Send + Sync + 'static> SliceReader<T> {
     /// Values of a split that have not been read.
     fn left(&self, split: &SplitId) -> u64 {
         let all = self.slice.values.len().saturating_sub(split.index as usize).div_ceil(self.slice.splits as usize);
-        (all as u64).saturating_sub(self.positions.get(split).copied().unwrap_or_default())
+        (all as u64).saturating_sub(self.places.position(split))
     }
 
-    /// The next values of one split; `false` when it is read to its end.
-    fn read(&mut self, split: &SplitId, out: &mut Batch<T>) -> bool {
+    /// The values of one split from `position` on; `false` when it is read to its end.
+    fn read(&mut self, split: &SplitId, position: u64, out: &mut Batch<T>) -> bool {
         let stride = self.slice.splits as usize;
-        let Some(position) = self.positions.get_mut(split) else { return false };
-        let first = split.index as usize + *position as usize * stride;
+        let first = split.index as usize + position as usize * stride;
         let indices = (first..self.slice.values.len()).step_by(stride).take(MAX_BATCH_RECORDS);
         for i in indices {
             let value = self.slice.values[i].clone();
             let timestamp = self.slice.timestamp.as_ref().map_or(i as i64, |timestamp| timestamp(&value));
             out.push(Record::new(Timestamp(timestamp), value));
         }
-        *position += out.len() as u64;
+        self.places.advance(split, out.len());
         !out.is_empty()
     }
 }
@@ -115,26 +111,17 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
     }
 
     fn assign(&mut self, split: &SplitId, start: StartAt<u64>) -> Result<u64> {
-        let position = match start {
-            StartAt::Configured | StartAt::Discovered => 0,
-            StartAt::Position(position) => position,
-        };
-        self.positions.insert(split.clone(), position);
-        Ok(position)
+        Ok(self.places.assign(split, start))
     }
 
     fn poll(&mut self, out: &mut Batch<T>) -> Result<Polled> {
-        for _ in 0..self.positions.len() {
-            let Some(split) = self.positions.keys().nth(self.turn % self.positions.len()).cloned() else { break };
-            self.turn += 1;
-            if self.paused.contains(&split) {
-                continue;
-            }
-            if self.read(&split, out) {
+        for _ in 0..self.places.len() {
+            let Some((split, position)) = self.places.next() else { continue };
+            if self.read(&split, position, out) {
                 return Ok(Polled::Records { split, bytes: out.len() * self.slice.bytes_each });
             }
         }
-        let waits = self.paused.iter().any(|split| self.left(split) > 0);
+        let waits = self.places.paused().any(|split| self.left(split) > 0);
         Ok(if waits { Polled::Nothing { caught_up: false } } else { Polled::Ended })
     }
 
@@ -147,15 +134,11 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
     }
 
     fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
-        if paused {
-            self.paused.insert(split.clone())
-        } else {
-            self.paused.remove(split)
-        };
+        self.places.pause(split, paused);
         true
     }
 
     fn position(&self, split: &SplitId) -> u64 {
-        self.positions.get(split).copied().unwrap_or_default()
+        self.places.position(split)
     }
 }

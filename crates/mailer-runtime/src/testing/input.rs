@@ -1,11 +1,12 @@
 //! A source that is fed by a test.
 
+use crate::connectors::Places;
 use crate::shared::lock;
 use mailer_core::{
     Batch, Error, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId, SplitState, StartAt,
     Timestamp, WorkerContext,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem::size_of;
 use std::sync::{Arc, Mutex};
 
@@ -76,7 +77,7 @@ impl<T: Clone + Send + 'static> SourceFactory for TestInput<T> {
 
     fn build(&self, context: &WorkerContext) -> Result<TestReader<T>> {
         lock(&self.0).sources.insert(context.name.clone());
-        Ok(TestReader { input: self.clone(), positions: BTreeMap::new(), paused: BTreeSet::new(), turn: 0 })
+        Ok(TestReader { input: self.clone(), places: Places::default() })
     }
 
     fn describe(&self) -> String {
@@ -88,16 +89,13 @@ impl<T: Clone + Send + 'static> SourceFactory for TestInput<T> {
 #[derive(Debug)]
 pub struct TestReader<T> {
     input: TestInput<T>,
-    /// Per assigned split, how many of its values have been read.
-    positions: BTreeMap<SplitId, u64>,
-    paused: BTreeSet<SplitId>,
-    turn: usize,
+    places: Places,
 }
 
 impl<T> TestReader<T> {
     fn left(&self, split: &SplitId) -> u64 {
         let held = lock(&self.input.0).splits.get(split.index as usize).map_or(0, Vec::len) as u64;
-        held.saturating_sub(self.positions.get(split).copied().unwrap_or_default())
+        held.saturating_sub(self.places.position(split))
     }
 }
 
@@ -111,36 +109,26 @@ impl<T: Clone + Send + 'static> Source for TestReader<T> {
     }
 
     fn assign(&mut self, split: &SplitId, start: StartAt<u64>) -> Result<u64> {
-        let position = match start {
-            StartAt::Configured | StartAt::Discovered => 0,
-            StartAt::Position(position) => position,
-        };
-        self.positions.insert(split.clone(), position);
-        Ok(position)
+        Ok(self.places.assign(split, start))
     }
 
     fn poll(&mut self, out: &mut Batch<T>) -> Result<Polled> {
-        for _ in 0..self.positions.len() {
-            let at = self.turn % self.positions.len();
-            self.turn += 1;
-            let Some((split, position)) = self.positions.iter_mut().nth(at) else { break };
-            if self.paused.contains(split) {
-                continue;
-            }
+        for _ in 0..self.places.len() {
+            let Some((split, position)) = self.places.next() else { continue };
             let log = lock(&self.input.0);
             let held = log.splits.get(split.index as usize).into_iter().flatten();
-            out.extend(held.skip(*position as usize).take(MAX_BATCH_RECORDS).cloned());
+            out.extend(held.skip(position as usize).take(MAX_BATCH_RECORDS).cloned());
             if !out.is_empty() {
-                *position += out.len() as u64;
-                return Ok(Polled::Records { split: split.clone(), bytes: out.len() * size_of::<Record<T>>() });
+                self.places.advance(&split, out.len());
+                return Ok(Polled::Records { split, bytes: out.len() * size_of::<Record<T>>() });
             }
         }
-        let waits = self.paused.iter().any(|split| self.left(split) > 0);
+        let waits = self.places.paused().any(|split| self.left(split) > 0);
         Ok(Polled::Nothing { caught_up: !waits })
     }
 
     fn position(&self, split: &SplitId) -> u64 {
-        self.positions.get(split).copied().unwrap_or_default()
+        self.places.position(split)
     }
 
     fn split_state(&self, split: &SplitId) -> Option<SplitState> {
@@ -152,11 +140,7 @@ impl<T: Clone + Send + 'static> Source for TestReader<T> {
     }
 
     fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
-        if paused {
-            self.paused.insert(split.clone())
-        } else {
-            self.paused.remove(split)
-        };
+        self.places.pause(split, paused);
         true
     }
 }

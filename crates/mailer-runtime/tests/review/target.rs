@@ -4,9 +4,10 @@
 use mailer_checkpoint::manifest::Manifest;
 use mailer_checkpoint::{AcquireOptions, Base, CheckpointRoot, CheckpointStorage, Entry};
 use mailer_core::{
-    Batch, BlobStore, CheckpointId, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, SealJob, Segment,
-    Stager, StagerContext, TargetName, codec,
+    BlobStore, CheckpointId, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Segment, StagerContext,
+    TargetName,
 };
+use mailer_runtime::testing::{MemoryStager, staged};
 use mailer_runtime::{Error, FileStorage, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -47,21 +48,15 @@ struct Publishing {
     shown: Arc<Mutex<BTreeMap<String, Shown>>>,
 }
 
-pub(crate) struct Staging {
-    context: StagerContext,
-    staged: Vec<u64>,
-    sequence: u64,
-}
-
 impl ExactlyOnceSink<u64> for Target {
-    type Stager = Staging;
+    type Stager = MemoryStager<u64>;
 
     fn target(&self, _: &str) -> TargetName {
         TargetName(format!("memory {}", self.name))
     }
 
-    fn stager(&self, context: &StagerContext) -> Result<Staging> {
-        Ok(Staging { context: context.clone(), staged: Vec::new(), sequence: 0 })
+    fn stager(&self, context: &StagerContext) -> Result<MemoryStager<u64>> {
+        Ok(MemoryStager::new(context))
     }
 
     fn publisher(&self, _: &str, _: OwnerEpoch, recorded: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {
@@ -71,32 +66,6 @@ impl ExactlyOnceSink<u64> for Target {
 
     fn describe(&self) -> String {
         "memory".into()
-    }
-}
-
-impl Stager<u64> for Staging {
-    fn stage(&mut self, batch: &mut Batch<u64>) -> Result<()> {
-        self.staged.extend(batch.drain(..).map(|record| record.value));
-        Ok(())
-    }
-
-    fn seal(&mut self, _: CheckpointId) -> Result<SealJob> {
-        let (staged, context, sequence) = (std::mem::take(&mut self.staged), self.context.clone(), self.sequence);
-        self.sequence += 1;
-        Ok(Box::new(move || {
-            if staged.is_empty() {
-                return Ok(Vec::new());
-            }
-            let mut bytes = Vec::new();
-            codec::encode(&staged, &mut bytes)?;
-            let blob = context.blobs.write(&context.segment_name(sequence), &[&bytes])?;
-            let (sink, worker) = (context.worker.name, context.worker.worker);
-            Ok(vec![Segment { sink, worker, sequence, records: staged.len() as u64, blob }])
-        }))
-    }
-
-    fn staged_bytes(&self) -> usize {
-        self.staged.len() * 8
     }
 }
 
@@ -116,9 +85,7 @@ impl Publisher for Publishing {
             shown.refused += 1;
             return Err(Error::unavailable("the target is down"));
         }
-        for segment in segments {
-            shown.records.extend(codec::decode::<Vec<u64>>(&blobs.read(&segment.blob)?)?);
-        }
+        shown.records.extend(staged::<u64>(segments, blobs)?);
         shown.marker = Some(marker.clone());
         Ok(())
     }

@@ -7,8 +7,8 @@ use crate::{Value, ValueKey};
 use mailer_core::{Either, Keyed, Result, TimeWindow};
 use mailer_operators::process::{Context, States, Value as Latest};
 use mailer_operators::{
-    AsOfJoin, Assigner, ConnectedFunction, Description, IntervalJoin, Label, Operator, Session, Sliding, Tumbling,
-    Windows, connected,
+    AsOfJoin, Assigner, ConnectedFunction, Description, IntervalJoin, Label, Operator, Session, SideTag, Sliding,
+    Tumbling, Windows, connected,
 };
 use mailer_runtime::{Connected, Stream};
 use std::time::Duration;
@@ -41,27 +41,33 @@ struct Shape {
 }
 
 impl Shape {
+    /// Both as one record, which came from where the left one did.
     fn result(&self, key: &ValueKey, left: &Value, right: Option<&Value>) -> Value {
-        Value::object::<Text, Value>([
+        let mut result = Value::object::<Text, Value>([
             ("key".into(), key.to_value()),
             (self.left.clone(), left.clone()),
             (self.right.clone(), right.cloned().unwrap_or_default()),
-        ])
+        ]);
+        result.take_note_of(left);
+        result
     }
 }
 
 impl Joined {
     /// Hands the join over.
     pub(super) fn build<W: WithJoin>(self, then: W) -> W::Out {
-        let Joined { streams, name, join: Join { kind, left, right } } = self;
+        let Joined { streams, name, join: Join { kind, left, right, late: _ } } = self;
         let shape = Shape { left: left.into(), right: right.into() };
+        let LateTags { left: late_left, right: late_right, either: late } = LateTags::of(&name);
         match kind {
             JoinKind::AsOf => {
                 let result = move |key: &ValueKey, left: Value, right: Option<&Value>| shape.result(key, &left, right);
-                then.with(streams.apply(AsOfJoin::new(result).named(&name)))
+                let join = AsOfJoin::new(result).late_left_to(&late_left).late_right_to(&late_right);
+                then.with(streams.apply(join.named(&name)))
             }
             JoinKind::Interval { before, after, keep_left } => {
                 let join = IntervalJoin::between(-millis(before), millis(after));
+                let join = join.late_left_to(&late_left).late_right_to(&late_right);
                 if keep_left {
                     let result =
                         move |key: &ValueKey, left: &Value, right: Option<&Value>| shape.result(key, left, right);
@@ -76,7 +82,7 @@ impl Joined {
             }
             JoinKind::Window { window, keep_left } => {
                 let WindowSpec { kind, lateness, .. } = window;
-                let one = OfWindows { streams, name, shape, keep_left, lateness };
+                let one = OfWindows { streams, name, shape, keep_left, lateness, late };
                 match kind {
                     WindowKind::Sliding { size, slide, .. } => one.build(Sliding::of(size.value, slide.value), then),
                     WindowKind::Session { gap } => one.build(Session::gap(gap.value), then),
@@ -87,6 +93,47 @@ impl Joined {
             }
         }
     }
+}
+
+/// What late records of the join called `name` are tagged with. Windows take both sides together.
+struct LateTags {
+    left: SideTag<Value>,
+    right: SideTag<Value>,
+    either: SideTag<Either<Value, Value>>,
+}
+
+impl LateTags {
+    fn of(name: &str) -> Self {
+        let left = SideTag::new(&format!("late left: {name}"));
+        let right = SideTag::new(&format!("late right: {name}"));
+        Self { left, right, either: SideTag::new(&format!("late: {name}")) }
+    }
+}
+
+/// Takes late records out of what the join called `name` puts out: `{"left": …}` or `{"right": …}`, named as in its results.
+pub(super) fn take_late(stream: Stream<Value>, name: &str, join: &Join) -> (Stream<Value>, Stream<Value>) {
+    let (left, right) = (Text::from(join.left.as_str()), Text::from(join.right.as_str()));
+    let tags = LateTags::of(name);
+    if let JoinKind::Window { .. } = join.kind {
+        let (main, late) = stream.side_output(&tags.either);
+        let side = move |late: Either<Value, Value>| match late {
+            Either::Left(record) => one_sided(&left, record),
+            Either::Right(record) => one_sided(&right, record),
+        };
+        return (main, late.map(side).named("late").branch());
+    }
+    let (main, lefts) = stream.side_output(&tags.left);
+    let (main, rights) = main.side_output(&tags.right);
+    let lefts = lefts.map(move |record| one_sided(&left, record)).named("late_left").branch();
+    let rights = rights.map(move |record| one_sided(&right, record)).named("late_right").branch();
+    (main, lefts.union(rights))
+}
+
+/// A record of one side alone.
+fn one_sided(side: &Text, record: Value) -> Value {
+    let mut alone = Value::object::<Text, Value>([(side.clone(), record.clone())]);
+    alone.take_note_of(&record);
+    alone
 }
 
 fn millis(duration: Duration) -> i64 {
@@ -100,11 +147,12 @@ struct OfWindows {
     shape: Shape,
     keep_left: bool,
     lateness: Duration,
+    late: SideTag<Either<Value, Value>>,
 }
 
 impl OfWindows {
     fn build<A: Assigner, W: WithJoin>(self, assigner: A, then: W) -> W::Out {
-        let Self { streams, name, shape, keep_left, lateness } = self;
+        let Self { streams, name, shape, keep_left, lateness, late } = self;
         let pairs = move |key: &ValueKey, _: TimeWindow, lefts: Vec<Value>, rights: Vec<Value>| {
             let mut results = Vec::new();
             for left in &lefts {
@@ -115,7 +163,7 @@ impl OfWindows {
             }
             results
         };
-        let windows = Windows::of(assigner).allowed_lateness(lateness);
+        let windows = Windows::of(assigner).allowed_lateness(lateness).late_to(&late);
         let join = windows.cogroup::<ValueKey, _, _>(&name, pairs);
         then.with(streams.apply(join).apply(Bounds { bounded: true, updates: false }))
     }

@@ -44,7 +44,9 @@ impl ProcessSpec {
         let after = self.update.evaluate_with(record, timestamp, &[(STATE, before), (KEY, key)])?;
         let seen = [(STATE, &after), (KEY, key)];
         let wanted = self.when.as_ref().map_or(Ok(true), |when| when.holds_with(record, timestamp, &seen))?;
-        let emitted = wanted.then(|| self.emit.evaluate_with(record, timestamp, &seen)).transpose()?;
+        let mut emitted = wanted.then(|| self.emit.evaluate_with(record, timestamp, &seen)).transpose()?;
+        // What is put out came from where the record did that made it so.
+        emitted.iter_mut().for_each(|emitted| emitted.take_note_of(record));
         Ok((after, emitted))
     }
 }

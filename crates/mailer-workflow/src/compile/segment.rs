@@ -3,7 +3,7 @@
 use super::head::{Head, Unkey, WithOperator};
 use super::joins::{Joined, WithJoin};
 use super::route::Router;
-use super::sides::{Sides, late_tag};
+use super::sides::Sides;
 use super::stateless::{Action, KeyedSteps, PlainSteps, Stateless, Steps, Wanted};
 use crate::model::{Aggregation, Fold, Join, KeyOf, StepModel, Way, WindowSpec};
 use crate::{Text, Value, ValueKey};
@@ -134,11 +134,6 @@ impl Segment {
             Some(pending) => self.keyed(pending, None, sides).end(IntoBranch, sides),
             None => self.end(IntoBranch, sides),
         }
-    }
-
-    /// The same, and what came too late for the operator called `name`.
-    pub(super) fn finish_with_late(self, name: &str, sides: &Sides) -> (Stream<Value>, Stream<Value>) {
-        self.finish(sides).side_output(&late_tag(name))
     }
 
     /// Ends the stretch before the key, which every reader gets for itself.

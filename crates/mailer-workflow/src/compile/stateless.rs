@@ -124,12 +124,9 @@ impl Action {
 }
 
 /// The record is another one now, and still came from where it came.
-fn become_of(record: &mut Value, value: Value) {
-    let note = record.note().cloned();
+fn become_of(record: &mut Value, mut value: Value) {
+    value.take_note_of(record);
     *record = value;
-    if let Some(note) = note {
-        record.take_note(note);
-    }
 }
 
 fn project(record: &Value, fields: &[Path]) -> Value {

@@ -84,12 +84,19 @@ impl Graph {
 
     /// Everything records of `inputs` have come through.
     pub(crate) fn upstream(&self, inputs: &[Origin]) -> Vec<Origin> {
+        let inputs_of =
+            |origin: Origin| origin.step().and_then(|step| self.steps.get(step)).map_or(&[][..], Vec::as_slice);
+        self.upstream_by(inputs, inputs_of)
+    }
+
+    /// The same, where `whence` says what leads to an origin.
+    pub(crate) fn upstream_by<'a>(&'a self, inputs: &[Origin], whence: impl Fn(Origin) -> &'a [Origin]) -> Vec<Origin> {
         let mut seen: Vec<Origin> = Vec::new();
         let mut open = inputs.to_vec();
         while let Some(origin) = open.pop() {
             if !seen.contains(&origin) {
                 seen.push(origin);
-                open.extend(origin.step().and_then(|step| self.steps.get(step)).into_iter().flatten().copied());
+                open.extend(whence(origin));
             }
         }
         seen

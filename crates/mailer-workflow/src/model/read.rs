@@ -5,7 +5,7 @@ use super::{
     WatermarkModel,
 };
 use crate::fields::{Fields, Undescribed};
-use crate::schema::{Family, Schema, Section};
+use crate::schema::{Family, Schema, Section, meant};
 use crate::sections::{ROOT, SINK, SOURCE, STEP};
 use crate::yaml::{Node, Scalar};
 use crate::{Findings, Spanned};
@@ -45,6 +45,7 @@ impl<'a> Reader<'a> {
             workers: fields.integer("workers"),
             tests: Vec::new(),
             top,
+            misnamed: misnamed(node),
         };
         model.mark_dead_letters();
         model.tests = fields.sections("tests").into_iter().filter_map(|test| self.test(test, &model)).collect();
@@ -131,6 +132,13 @@ impl<'a> Reader<'a> {
         };
         Some(Settings { section, node, span, undescribed: Undescribed::default() })
     }
+}
+
+/// The keys of the top level that were meant by those that are none.
+fn misnamed(node: &Node) -> Vec<&'static str> {
+    let known = || ROOT.keys.iter().map(|key| key.name);
+    let unknown = node.entries().unwrap_or_default().iter().filter(|(key, _)| ROOT.key(&key.name).is_none());
+    unknown.filter_map(|(key, _)| meant(&key.name, known())).collect()
 }
 
 fn checkpoint(fields: Fields<'_>) -> Checkpoint {

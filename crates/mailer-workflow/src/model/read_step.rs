@@ -267,18 +267,21 @@ impl<'a> Reader<'a> {
     fn join(&mut self, fields: Fields<'a>) -> Option<Join> {
         let kind = fields.text("type")?;
         let used: &[&str] = match kind.value.as_str() {
-            "interval" => &["before", "after", "unmatched"],
-            "window" => &["size", "slide", "gap", "lateness", "unmatched"],
+            "interval" => &["before", "after", "late", "unmatched"],
+            "window" => &["size", "slide", "gap", "lateness", "late", "unmatched"],
             "lookup" => &["unmatched"],
-            "asOf" => &[],
+            "asOf" => &["late"],
             _ => return None,
         };
-        let all = ["before", "after", "size", "slide", "gap", "lateness", "unmatched"];
+        let all = ["before", "after", "size", "slide", "gap", "lateness", "late", "unmatched"];
         for key in all.into_iter().filter(|key| fields.has(key) && !used.contains(key)) {
             let message = format!("{} {} join has no `{key}`", article(&kind.value), kind.value);
-            let help = match used {
-                [] => "remove it: every left record is put out, with the latest right one at its time".to_owned(),
-                used => format!("remove it; such a join takes {}", crate::schema::sentence_list(used.iter(), "and")),
+            let help = match (kind.value.as_str(), key) {
+                ("asOf", _) => {
+                    "remove it: every left record is put out, with the latest right one at its time".to_owned()
+                }
+                ("lookup", "late") => "remove it: a lookup takes records as they come, and none is late".to_owned(),
+                _ => format!("remove it; such a join takes {}", crate::schema::sentence_list(used.iter(), "and")),
             };
             self.findings.add(Code::Conflict, fields.key_span(key), message, help);
         }
@@ -296,7 +299,8 @@ impl<'a> Reader<'a> {
         let name = |name: &Option<Spanned<String>>, otherwise: &str| {
             name.as_ref().map_or_else(|| otherwise.to_owned(), |name| name.value.clone())
         };
-        let join = Join { kind, left: name(&left, "left"), right: name(&right, "right") };
+        let late = fields.text("late").filter(|_| used.contains(&"late"));
+        let join = Join { kind, late, left: name(&left, "left"), right: name(&right, "right") };
         let span = right.or(left).map_or_else(|| fields.span(), |name| name.span);
         if join.left == join.right || [&join.left, &join.right].into_iter().any(|name| name == "key") {
             let help = "call them `left`, `right`, or anything else but `key`";

@@ -135,6 +135,8 @@ pub(crate) struct Dedupe {
 #[derive(Clone, Debug)]
 pub(crate) struct Join {
     pub(crate) kind: JoinKind,
+    /// What late records are called as an input.
+    pub(crate) late: Option<Spanned<String>>,
     /// What the records are called in the result.
     pub(crate) left: String,
     pub(crate) right: String,
@@ -193,6 +195,7 @@ impl Operation {
         match self {
             Operation::Window(window) => window.late.as_ref(),
             Operation::Dedupe(dedupe) => dedupe.late.as_ref(),
+            Operation::Join(join) => join.late.as_ref(),
             _ => None,
         }
     }

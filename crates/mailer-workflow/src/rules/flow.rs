@@ -7,11 +7,12 @@ use crate::{Code, Findings, Span};
 /// A workflow without a beginning or an end.
 pub(super) fn ends(look: Look<'_>, findings: &mut Findings) {
     let model = look.model;
-    if model.sources.is_empty() {
+    let is_missing = |names: [&str; 2]| !names.iter().any(|name| model.misnamed.contains(name));
+    if model.sources.is_empty() && is_missing(["source", "sources"]) {
         let help = "add `source: {type: …}`, or run it in a pipe: `mailer run --stdin`";
         findings.add(Code::MissingSource, model.top, "the workflow has no source", help);
     }
-    if model.sinks.is_empty() {
+    if model.sinks.is_empty() && is_missing(["sink", "sinks"]) {
         let help = "add `sink: {type: stdout}`, or another type";
         findings.add(Code::MissingSink, model.top, "the workflow has no sink", help);
     }

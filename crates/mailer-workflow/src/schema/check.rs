@@ -1,6 +1,6 @@
 //! Compares a file with the schema. Everything that differs is found; what the values mean together is not looked at here.
 
-use super::{Key, Rule, Schema, Section, Shape, Typed, Word, nearest, units};
+use super::{Key, Rule, Schema, Section, Shape, Typed, Word, habits, nearest, units};
 use crate::path::Path;
 use crate::yaml::{self, Node, Plain, Scalar, Yaml};
 use crate::{Code, Findings, Span};
@@ -43,7 +43,7 @@ impl<'a> Checker<'a> {
     fn complete(&mut self, node: &Node, section: &'static Section, of: &str, at: Span) {
         let known = || section.keys.iter().map(|key| key.name);
         let unknown = node.entries().unwrap_or_default().iter().filter(|(key, _)| section.key(&key.name).is_none());
-        let meant: Vec<&str> = unknown.filter_map(|(key, _)| nearest(&key.name, known())).collect();
+        let meant: Vec<&str> = unknown.filter_map(|(key, _)| meant(&key.name, known())).collect();
         let missing = |name: &str| node.entry(name).is_none() && !meant.contains(&name);
         // That a source, step or sink has no type is said with more to help.
         let required = section.keys.iter().filter(|key| key.required && !(section.is_common() && key.name == "type"));
@@ -112,10 +112,7 @@ impl<'a> Checker<'a> {
             }
             Shape::List(item) => match &node.value {
                 Yaml::Sequence(items) => items.iter().for_each(|node| self.value(node, item, key)),
-                _ => {
-                    let help = format!("write `- ` in front of each of them, or [{}]", yaml::print(node));
-                    self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &help);
-                }
+                _ => self.no_list(node, shape, key),
             },
             Shape::OneOrMore(item) => match &node.value {
                 Yaml::Sequence(items) => items.iter().for_each(|node| self.value(node, item, key)),
@@ -131,8 +128,7 @@ impl<'a> Checker<'a> {
 
     fn scalar(&mut self, node: &Node, shape: &Shape, key: &str) {
         let Some(scalar) = node.scalar() else {
-            let help = format!("write {}", shape.phrase());
-            return self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &help);
+            return self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &instead_of(node, shape, key));
         };
         if scalar.broken {
             return;
@@ -152,7 +148,8 @@ impl<'a> Checker<'a> {
             return self.wrong(node, &of, help);
         };
         let at = entries.first().map_or(node.span, |(key, _)| key.span);
-        let named = node.get("type").and_then(Node::scalar).map(|scalar| scalar.text.as_str());
+        let said = said_type(entries, common);
+        let named = said.and_then(Node::scalar).map(|scalar| scalar.text.as_str());
         let section = named.and_then(|name| types.iter().find(|section| section.name == name));
         for (key, value) in entries {
             match (common.key(&key.name), section) {
@@ -162,15 +159,15 @@ impl<'a> Checker<'a> {
                 }
                 // The section of a type that there is not: one finding is enough.
                 (None, None) if Some(key.name.as_str()) == named => {}
+                (None, None) if named.is_none() && habits::kind(&key.name, all()).is_some() => {}
                 (None, _) => self.foreign(key, value, typed, section.copied()),
             }
         }
-        match (node.get("type"), section) {
+        match (said, section) {
+            // What is merged in may have one.
+            (None, _) if node.entry("<<").is_some() => {}
             (None, _) => {
-                let help = match entries.iter().find(|(key, _)| all().any(|name| name == key.name)) {
-                    Some((key, _)) => format!("add `type: {}`", key.name),
-                    None => format!("add `type: …`, one of {}", sentence_list(all(), "or")),
-                };
+                let help = which_type(entries, all());
                 self.findings.add(Code::MissingKey, at, format!("the {family} has no `type`"), help);
             }
             (Some(node), None) => self.unknown_type(node, typed),
@@ -188,7 +185,7 @@ impl<'a> Checker<'a> {
     fn unknown_type(&mut self, node: &Node, typed: &Typed) {
         let Some(scalar) = node.scalar() else { return };
         let (family, all) = (typed.family, || typed.types.iter().map(|section| section.name));
-        let help = match nearest(&scalar.text, all()).or_else(|| habit(&scalar.text, all())) {
+        let help = match nearest(&scalar.text, all()).or_else(|| habits::kind(&scalar.text, all())) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("there are {}", sentence_list(all(), "and")),
         };
@@ -211,8 +208,12 @@ impl<'a> Checker<'a> {
                 &format!("`{}`", key.name),
             );
         } else {
-            let inside = own.filter(|own| own.key(&key.name).is_some());
-            let homes: Vec<_> = inside.iter().map(|own| format!("under `{}`", own.name)).collect();
+            let inside = own.and_then(|own| Some((own, meant(&key.name, own.keys.iter().map(|key| key.name))?)));
+            let home = inside.map(|(own, meant)| match meant == key.name {
+                true => format!("under `{}`", own.name),
+                false => format!("under `{}`, as `{meant}`", own.name),
+            });
+            let homes: Vec<_> = home.into_iter().collect();
             let names = typed.common.keys.iter().map(|key| key.name).chain(own.map(|own| own.name));
             self.unknown(key, names, &homes);
         }
@@ -227,11 +228,16 @@ impl<'a> Checker<'a> {
             Some(typed) => vec![format!("to the {} itself, beside its `type`", typed.family)],
             None => self.schema.homes(name),
         };
+        if name == "<<" {
+            let help = "write the keys out, or repeat a whole value with `*name`";
+            return self.findings.add(Code::UnsupportedYaml, key.span, "a merge key (`<<`) has no meaning here", help);
+        }
         if !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
             let help = "text with a comma or a bracket in it needs quotes: expr: 'size(record.items) > 1'";
             return self.findings.add(Code::UnknownKey, key.span, format!("`{name}` is no key"), help);
         }
-        let help = match (nearest(name, here.clone()), everywhere.as_slice()) {
+        let help = match (meant(name, here.clone()), everywhere.as_slice()) {
+            (None, []) if let Some(note) = habits::note(name) => note.to_owned(),
             (Some(meant), homes) if homes.is_empty() || meant.eq_ignore_ascii_case(name) => {
                 format!("did you mean `{meant}`?")
             }
@@ -246,6 +252,17 @@ impl<'a> Checker<'a> {
         self.findings.add(Code::UnknownKey, key.span, format!("unknown key `{name}`"), help);
     }
 
+    /// A list is wanted, and `node` is none.
+    fn no_list(&mut self, node: &Node, shape: &Shape, key: &str) {
+        let help = match node.entries() {
+            Some(entries) if let Some(inner) = entries.iter().find(|(inner, _)| is_called(&inner.name, key)) => {
+                format!("write the list right below `{key}`, without `{}`", inner.0.name)
+            }
+            _ => format!("write `- ` in front of each of them, or [{}]", yaml::print(node)),
+        };
+        self.wrong(node, &format!("`{key}` must be {}", shape.phrase()), &help);
+    }
+
     fn wrong(&mut self, node: &Node, message: &str, help: &str) {
         let found = match node.scalar().map(Scalar::plain) {
             Some(Plain::Null) => "nothing is there".to_owned(),
@@ -255,24 +272,47 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What people call things elsewhere.
-fn habit<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let meant = match text.to_ascii_lowercase().as_str() {
-        "groupby" | "group_by" | "partitionby" | "key" => "keyBy",
-        "aggregate" | "sum" | "count" | "fold" | "agg" => "reduce",
-        "where" | "select_if" | "condition" => "filter",
-        "select" | "pick" => "project",
-        "drop" | "delete" | "unset" => "remove",
-        "unnest" | "unwind" => "explode",
-        "distinct" | "deduplicate" | "unique" => "dedupe",
-        "switch" | "split" | "router" => "route",
-        "merge" | "concat" => "union",
-        "transform" | "mapping" => "map",
-        "console" | "print" | "log" => "stdout",
-        "devnull" | "null" | "drop_all" => "blackhole",
-        _ => return None,
-    };
-    words.find(|word| *word == meant)
+/// The key that is meant by `name`: by a slip of the pen, or out of habit.
+pub(crate) fn meant<'a>(name: &str, here: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    nearest(name, here.clone()).or_else(|| habits::key(name, here))
+}
+
+/// What stands under `type`, or under a key that was meant to be that.
+fn said_type<'n>(entries: &'n [(yaml::Key, Node)], common: &Section) -> Option<&'n Node> {
+    let keys = || common.keys.iter().map(|key| key.name);
+    let under = |is_type: &dyn Fn(&str) -> bool| entries.iter().find(|(key, _)| is_type(&key.name));
+    under(&|name| name == "type").or_else(|| under(&|name| meant(name, keys()) == Some("type"))).map(|(_, node)| node)
+}
+
+/// How to say the type that nothing says, by the section that is there.
+fn which_type<'a>(entries: &[(yaml::Key, Node)], all: impl Iterator<Item = &'a str> + Clone) -> String {
+    if let Some((key, _)) = entries.iter().find(|(key, _)| all.clone().any(|name| name == key.name)) {
+        return format!("add `type: {}`", key.name);
+    }
+    let meant = |(key, _): &'_ (yaml::Key, Node)| Some((key.name.clone(), habits::kind(&key.name, all.clone())?));
+    match entries.iter().find_map(meant) {
+        Some((name, meant)) => format!("add `type: {meant}`, and call `{name}` `{meant}` as well"),
+        None => format!("add `type: …`, one of {}", sentence_list(all, "or")),
+    }
+}
+
+/// Whether `name` is what `key` is called elsewhere.
+fn is_called(name: &str, key: &str) -> bool {
+    habits::key(name, std::iter::once(key)).is_some()
+}
+
+/// What to write where one value is wanted and `node` is a list or a mapping.
+fn instead_of(node: &Node, shape: &Shape, key: &str) -> String {
+    let items = if let Yaml::Sequence(items) = &node.value { items.as_slice() } else { &[] };
+    let texts: Vec<&str> = items.iter().filter_map(Node::scalar).map(|scalar| scalar.text.as_str()).collect();
+    match texts.as_slice() {
+        [] => format!("write {}", shape.phrase()),
+        [only] => format!("write it without brackets: {}", yaml::in_quotes(only)),
+        several if key == "brokers" => {
+            format!("write them in one text, with commas: {}", yaml::in_quotes(&several.join(",")))
+        }
+        _ => format!("write {}, and not several", shape.phrase()),
+    }
 }
 
 /// Whether a scalar is what its key takes.
@@ -335,27 +375,11 @@ fn word(text: &str, words: &'static [Word], key: &str) -> Result<(), units::Refu
         return Ok(());
     }
     let all = || words.iter().map(|word| word.text);
-    let help = match nearest(text, all()).or_else(|| symbol(text, all())) {
+    let help = match nearest(text, all()).or_else(|| habits::word(text, all())) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("use {}", either(words)),
     };
     Err((Code::UnknownValue, format!("`{key}` cannot be `{text}`"), help))
-}
-
-/// Operators as they are written in programs.
-fn symbol<'a>(text: &str, mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let meant = match text {
-        "=" | "==" | "eq" => "equals",
-        "!=" | "<>" | "ne" => "notEquals",
-        ">" => "gt",
-        ">=" | "ge" => "gte",
-        "<" => "lt",
-        "<=" | "le" => "lte",
-        "~" | "=~" | "regex" => "matches",
-        "average" | "mean" => "avg",
-        _ => return None,
-    };
-    words.find(|word| *word == meant)
 }
 
 /// `a`, `b` or `c`.

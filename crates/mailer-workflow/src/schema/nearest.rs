@@ -1,11 +1,10 @@
 //! Which word was meant.
 
 /// The word that `text` is a slip of the pen of: by edit distance, never more than a third of the letters away. Upper and
-/// lower case, `-` and `_` count as nothing.
+/// lower case, `-`, `_` and `.` count as nothing.
 ///
 /// Of equally near ones the first.
 pub(crate) fn nearest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let flat = |word: &str| word.to_lowercase().replace(['-', '_', ' '], "");
     let wanted = flat(text);
     let reach = (wanted.chars().count() / 3).max(1);
     let near = |word: &'a str| {
@@ -13,6 +12,11 @@ pub(crate) fn nearest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) 
         (distance <= reach).then_some((distance, word))
     };
     words.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
+}
+
+/// A word without what people disagree about.
+pub(super) fn flat(word: &str) -> String {
+    word.to_lowercase().replace(['-', '_', ' ', '.'], "")
 }
 
 #[cfg(test)]

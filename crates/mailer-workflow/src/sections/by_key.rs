@@ -62,6 +62,9 @@ emit: final
 
 const LATE: &str = "A name for the records that come too late. Others read them as `input: <name>`.";
 
+const LATE_OF_JOIN: &str = "A name for the records that come too late (interval, asOf, window). Others read them as \
+                            `input: <name>`, as `{\"left\": …}` or `{\"right\": …}`, named as in results.";
+
 /// Which results of a window are put out.
 pub(crate) const EMITS: &[Word] = &[
     Word::new("final", "one, when it can no longer change"),
@@ -180,6 +183,7 @@ pub(crate) const JOIN: Section = Section {
         Key::optional("slide", Shape::Duration, "How often a window begins (window).").or("the size"),
         Key::optional("gap", Shape::Duration, "The silence that ends a session (window)."),
         Key::optional("lateness", Shape::Duration, "How long a window waits for late records (window).").or("none"),
+        Key::optional("late", Shape::Text, LATE_OF_JOIN).or("late records are dropped and counted"),
         Key::optional(
             "unmatched",
             Shape::Word(UNMATCHED),
@@ -192,6 +196,7 @@ pub(crate) const JOIN: Section = Section {
     rules: &[],
     example: "type: interval
 after: 1h
+late: too-late
 unmatched: keep
 left: order
 right: payment

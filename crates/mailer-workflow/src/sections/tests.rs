@@ -71,7 +71,7 @@ pub(crate) const STEP: Section = Section {
         Key::optional(
             "expectLate",
             Shape::List(&Shape::Any),
-            "All records that came too late for a window or dedupe, in any order. Only the fields that are named are compared.",
+            "All records that came too late for a window, dedupe or join, in any order. Only the fields that are named are compared.",
         ),
         Key::optional(
             "expectDeadLetter",

@@ -2,9 +2,10 @@
 
 use crate::Value;
 use mailer_core::{
-    Batch, BlobStore, CheckpointId, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result,
-    SealJob, Segment, Stager, StagerContext, TargetName, codec,
+    BlobStore, Error, ExactlyOnceSink, Marker, OwnerEpoch, Publisher, RecordedTarget, Result, Segment, StagerContext,
+    TargetName,
 };
+use mailer_runtime::testing::{MemoryStager, staged};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,14 +40,14 @@ impl Kept {
 }
 
 impl ExactlyOnceSink<Value> for Kept {
-    type Stager = KeptStager;
+    type Stager = MemoryStager<Value>;
 
     fn target(&self, _job: &str) -> TargetName {
         TargetName(format!("test {}", self.name))
     }
 
-    fn stager(&self, context: &StagerContext) -> Result<KeptStager> {
-        Ok(KeptStager { context: context.clone(), staged: Vec::new(), sequence: 0 })
+    fn stager(&self, context: &StagerContext) -> Result<MemoryStager<Value>> {
+        Ok(MemoryStager::new(context))
     }
 
     fn publisher(&self, _: &str, _: OwnerEpoch, _: Option<&RecordedTarget>) -> Result<Box<dyn Publisher>> {
@@ -55,39 +56,6 @@ impl ExactlyOnceSink<Value> for Kept {
 
     fn describe(&self) -> String {
         "a test".into()
-    }
-}
-
-/// Stages records in memory.
-pub(super) struct KeptStager {
-    context: StagerContext,
-    staged: Vec<Value>,
-    sequence: u64,
-}
-
-impl Stager<Value> for KeptStager {
-    fn stage(&mut self, batch: &mut Batch<Value>) -> Result<()> {
-        self.staged.extend(batch.drain(..).map(|record| record.value));
-        Ok(())
-    }
-
-    fn seal(&mut self, _: CheckpointId) -> Result<SealJob> {
-        let (staged, context, sequence) = (std::mem::take(&mut self.staged), self.context.clone(), self.sequence);
-        if staged.is_empty() {
-            return Ok(Box::new(|| Ok(Vec::new())));
-        }
-        self.sequence += 1;
-        Ok(Box::new(move || {
-            let mut bytes = Vec::new();
-            codec::encode(&staged, &mut bytes)?;
-            let blob = context.blobs.write(&context.segment_name(sequence), &[&bytes])?;
-            let (sink, worker) = (context.worker.name, context.worker.worker);
-            Ok(vec![Segment { sink, worker, sequence, records: staged.len() as u64, blob }])
-        }))
-    }
-
-    fn staged_bytes(&self) -> usize {
-        self.staged.len() * size_of::<Value>()
     }
 }
 
@@ -109,10 +77,7 @@ impl Publisher for KeptPublisher {
     }
 
     fn publish(&mut self, marker: &Marker, segments: &[Segment], blobs: &dyn BlobStore) -> Result<()> {
-        let mut records = Vec::new();
-        for segment in segments {
-            records.extend(codec::decode::<Vec<Value>>(&blobs.read(&segment.blob)?)?);
-        }
+        let records: Vec<Value> = staged(segments, blobs)?;
         let mut shown = self.kept.lock();
         if shown.owner != self.owner {
             return Err(Error::fenced("another start of the test owns this sink"));

@@ -13,8 +13,11 @@ const MOST: usize = 100_000;
 
 /// Reads one document. `None` when there is nothing to go on with; `findings` says why.
 pub(crate) fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>, findings: &mut Findings) -> Option<Node> {
+    // Editors of Windows put one before the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().map(|line| (line, line.is_ascii())).collect();
     let mut builder =
-        Builder { text, environment, findings, anchors: HashMap::new(), open: Vec::new(), root: None, nodes: 0 };
+        Builder { lines, environment, findings, anchors: HashMap::new(), open: Vec::new(), root: None, nodes: 0 };
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, extent) = match event {
@@ -53,7 +56,8 @@ struct Open {
 }
 
 struct Builder<'a> {
-    text: &'a str,
+    /// The text by lines, and whether a character of a line is a byte: there may be many lines, and long ones.
+    lines: Vec<(&'a str, bool)>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     findings: &'a mut Findings,
     anchors: HashMap<usize, Node>,
@@ -70,7 +74,7 @@ impl Builder<'_> {
                 self.refuse_tag(tag.is_some(), extent);
                 let node =
                     if self.expects_key() { self.key_text(&text, extent) } else { self.scalar(&text, style, extent) };
-                self.complete(node, anchor)?;
+                self.complete(node, anchor, 1)?;
             }
             Event::SequenceStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), extent);
@@ -82,12 +86,14 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Open { node, anchor, .. } = self.open.pop()?;
-                self.complete(node, anchor)?;
+                self.complete(node, anchor, 1)?;
             }
             Event::Alias(anchor) => {
                 let mut node = self.anchors.get(&anchor).cloned()?;
                 node.span = place(extent);
-                self.complete(node, 0)?;
+                self.not_too_deep(depth(&node), node.span)?;
+                let nodes = count(&node);
+                self.complete(node, 0, nodes)?;
             }
             _ => {}
         }
@@ -96,18 +102,24 @@ impl Builder<'_> {
 
     fn begin(&mut self, value: Yaml, anchor: usize, extent: &Extent) -> Option<()> {
         let span = place(extent);
-        if self.open.len() >= DEEPEST {
-            let message = format!("more than {DEEPEST} levels of nesting");
-            self.findings.add(Code::TooLarge, span, message, "a workflow needs no more than ten: flatten it");
-            return None;
-        }
+        self.not_too_deep(1, span)?;
         self.open.push(Open { node: Node { span, value }, anchor, key: None });
         Some(())
     }
 
-    /// A node has ended: it goes to where it belongs.
-    fn complete(&mut self, node: Node, anchor: usize) -> Option<()> {
-        self.nodes += count(&node);
+    /// Whether so many levels more are few enough.
+    fn not_too_deep(&mut self, more: usize, span: Span) -> Option<()> {
+        if self.open.len() + more > DEEPEST {
+            let message = format!("more than {DEEPEST} levels of nesting");
+            self.findings.add(Code::TooLarge, span, message, "a workflow needs no more than ten: flatten it");
+            return None;
+        }
+        Some(())
+    }
+
+    /// A node has ended, with which so many are new: it goes to where it belongs.
+    fn complete(&mut self, node: Node, anchor: usize, nodes: usize) -> Option<()> {
+        self.nodes += nodes;
         if self.nodes > MOST {
             let message = format!("more than {MOST} values, those that aliases repeat included");
             self.findings.add(Code::TooLarge, node.span, message, "use fewer aliases (`*name`)");
@@ -177,9 +189,10 @@ impl Builder<'_> {
 
     /// Whether the file has `text` character by character at `span`, behind `quote` characters.
     fn written_as(&self, text: &str, span: Span, quote: usize) -> bool {
-        let line = self.text.lines().nth(span.line - 1).unwrap_or_default();
-        let at = line.char_indices().nth(span.column - 1 + quote).map_or(line.len(), |(at, _)| at);
-        !text.contains('\n') && line[at..].starts_with(text)
+        let Some((line, ascii)) = self.lines.get(span.line - 1) else { return false };
+        let characters = span.column - 1 + quote;
+        let at = if *ascii { Some(characters) } else { line.char_indices().nth(characters).map(|(at, _)| at) };
+        !text.contains('\n') && at.and_then(|at| line.get(at..)).unwrap_or_default().starts_with(text)
     }
 
     fn refuse_tag(&mut self, tagged: bool, extent: &Extent) {
@@ -212,6 +225,15 @@ fn count(node: &Node) -> usize {
         Yaml::Scalar(_) => 1,
         Yaml::Sequence(items) => 1 + items.iter().map(count).sum::<usize>(),
         Yaml::Mapping(entries) => 1 + entries.iter().map(|(_, node)| count(node)).sum::<usize>(),
+    }
+}
+
+/// How many levels of lists and mappings it has.
+fn depth(node: &Node) -> usize {
+    match &node.value {
+        Yaml::Scalar(_) => 0,
+        Yaml::Sequence(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Yaml::Mapping(entries) => 1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or_default(),
     }
 }
 
@@ -263,11 +285,16 @@ fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
+/// Text that is text wherever it stands.
+pub(crate) fn in_quotes(text: &str) -> String {
+    format!("{text:?}")
+}
+
 /// A node as YAML in one line, for messages.
 pub(crate) fn print(node: &Node) -> String {
     match &node.value {
         Yaml::Scalar(scalar) if scalar.plain => scalar.text.clone(),
-        Yaml::Scalar(scalar) => format!("{:?}", scalar.text),
+        Yaml::Scalar(scalar) => in_quotes(&scalar.text),
         Yaml::Sequence(items) => format!("[{}]", items.iter().map(print).collect::<Vec<_>>().join(", ")),
         Yaml::Mapping(entries) => {
             let entries = entries.iter().map(|(key, node)| format!("{}: {}", key.name, print(node)));
@@ -329,6 +356,20 @@ mod tests {
         }
         assert_eq!(read(&bomb).1.last().map(|f| f.0), Some(Code::TooLarge));
         assert_eq!(read(&"[".repeat(100)).1.last().map(|f| f.0), Some(Code::TooLarge));
+        let mut ladder = format!("a0: &a0 {}x{}\n", "[".repeat(40), "]".repeat(40));
+        ladder.push_str(&format!("a1: &a1 {}*a0{}\n", "[".repeat(40), "]".repeat(40)));
+        assert_eq!(read(&ladder).1, [(Code::TooLarge, 2, 49)], "deep through an alias");
+    }
+
+    /// Every value counts once, however deep it is; and long files and lines take no longer than they must.
+    #[test]
+    fn a_large_file_is_read() {
+        let numbers: Vec<_> = (0..20_000).map(|n| n.to_string()).collect();
+        let long_line = format!("a: [[[[[[{}]]]]]]\n", numbers.join(", "));
+        let many_lines: String = numbers.iter().map(|n| format!("- é{n}: \"{n}\"\n")).collect();
+        for text in [long_line, many_lines] {
+            assert_eq!(read(&text).1, []);
+        }
     }
 
     #[test]

@@ -99,3 +99,60 @@ tests:
 ",
     );
 }
+
+/// Two inputs under one key, and a step behind the join that refuses what it puts out.
+const REFUSED_BEHIND_A_JOIN: &str = "
+sources:
+  - {id: orders, type: lines, lines: {of: in}, timestamp: {field: at}, watermark: {bounded: 0s}}
+  - {id: prices, type: lines, lines: {of: other}, timestamp: {field: at}, watermark: {bounded: 0s}}
+pipeline:
+  - {id: l, type: keyBy, input: orders, keyBy: {field: id}}
+  - {id: r, type: keyBy, input: prices, keyBy: {field: id}}
+  - {id: both, type: join, input: [l, r], join: {JOIN}}
+  - {id: dear, type: filter, filter: {expr: record.right.price > 1}, onError: {deadLetter: dead}}
+sinks:
+  - {id: out, type: kept, input: dear}
+  - {id: dead, type: kept, kept: {under: dead}}
+tests:
+  - name: letters
+    steps:
+      - {source: orders, send: [{id: z, at: 1}, {id: a, at: 2}]}
+      - checkpoint: {}
+      - crash: {}
+      - {source: prices, send: [{id: a, at: 2, price: much}]}
+      - {sink: out, expect: []}
+      - expectDeadLetter: [{step: dear, topic: orders, partition: 0, offset: 1, record: {key: a}}]
+";
+
+/// Left records wait in the state of the join, and know where they came from when they leave it after a crash.
+#[test]
+fn what_waits_in_a_join_is_known_by_its_left_record_after_a_crash() {
+    for join in ["type: asOf", "type: interval, after: 1s", "type: window, size: 10s", "type: window, gap: 10s"] {
+        let yaml = REFUSED_BEHIND_A_JOIN.replace("JOIN", join);
+        // An as-of join puts out what has no price as well.
+        let alone = "{step: dear, topic: orders, offset: 0, record: {key: z}}, {step: dear, topic";
+        passes(&if join == "type: asOf" { yaml.replace("{step: dear, topic", alone) } else { yaml });
+    }
+}
+
+#[test]
+fn what_a_process_puts_out_came_from_the_record_that_made_it() {
+    passes(
+        "
+source: {id: visits, type: lines, lines: {of: in}}
+pipeline:
+  - {type: keyBy, keyBy: {field: user}}
+  - {id: count, type: process, process: {initial: 0, update: state + 1, emit: '{\"n\": state, \"page\": record.page}'}}
+  - {id: long, type: filter, filter: {expr: size(record.page) > 3}, onError: {deadLetter: dead}}
+sinks:
+  - {id: out, type: kept, input: long}
+  - {id: dead, type: kept, kept: {under: dead}}
+tests:
+  - name: letters
+    steps:
+      - send: [{user: a, page: index}, {user: a, page: 7}]
+      - {sink: out, expect: [{n: 1, page: index}]}
+      - expectDeadLetter: [{step: long, topic: visits, offset: 1, record: {n: 2, page: 7}}]
+",
+    );
+}

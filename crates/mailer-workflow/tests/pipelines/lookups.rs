@@ -63,6 +63,21 @@ fn what_has_no_answer_is_an_error_of_the_record() {
     assert!(found[0].contains("the job fails") && found[0].contains("answers 503"), "{found:?}");
 }
 
+/// A record that waits for its answer is in the checkpoint, with the place it came from.
+#[test]
+fn a_record_that_waits_over_a_crash_knows_where_it_came_from() {
+    let letters = asking("retries: 3, backoff: 1s", ", onError: {deadLetter: dead}");
+    passes(&format!(
+        "{letters}      - send: [{{user: {{id: a b}}, n: 1}}, {{user: {{id: busy}}, n: 2}}]
+      - checkpoint: {{}}
+      - advanceTime: 1s
+      - crash: {{}}
+      - {{sink: out, expect: [{{user: {{id: a b, profile: {{name: Alice}}}}, n: 1}}]}}
+      - expectDeadLetter: [{{step: who, topic: source, partition: 0, offset: 1, timestamp: 1, record: {{n: 2}}}}]
+"
+    ));
+}
+
 #[test]
 fn a_body_is_sent_as_json() {
     let yaml = asking("method: POST, body: '{\"n\": record.n}', order: unordered, concurrency: 2", "")

@@ -111,6 +111,66 @@ fn a_lookup_takes_what_came_last() {
     ));
 }
 
+/// Of both sides, in steps behind and in sinks; tests see them also where nobody reads them.
+#[test]
+fn late_records_of_a_join_have_a_way_of_their_own() {
+    let yaml =
+        JOINED.replace("left, type: lines", "shown, type: lines").replace("input: left", "input: shown").replace(
+            "sink: {type: kept}\n",
+            "  - {id: marked, type: set, input: missed, set: {field: missed, value: true}}
+sinks:
+  - {id: out, type: kept, input: pairs}
+  - {id: late, type: kept, input: marked, kept: {under: late}}
+",
+        );
+    let steps = "      - {source: shown, send: [{id: a, at: 1000}, {id: a, at: 50000}]}
+      - {source: right, send: [{id: a, at: 50000, n: 1}]}
+      - checkpoint: {}
+      - crash: {}
+      - {source: right, send: [{id: a, at: 2000, n: 2}]}
+      - {source: shown, send: [{id: a, at: 3000}]}
+      - {sink: late, expectUnordered: [{ad: {id: a, at: 3000}, missed: true}, {click: {id: a, at: 2000, n: 2}, missed: true}]}
+      - expectLate: [{ad: {at: 3000}}, {click: {at: 2000}}]
+";
+    for kind in
+        ["interval, after: 10s", "asOf", "window, size: 10s", "window, gap: 10s", "window, size: 10s, slide: 5s"]
+    {
+        let late = yaml.replace("JOIN", &format!("type: {kind}, left: ad, right: click, late: missed"));
+        passes(&format!("{late}{steps}      - {{sink: out, expectContains: []}}\n"));
+        let unread = JOINED.replace("left, type: lines", "shown, type: lines").replace("input: left", "input: shown");
+        let unread = unread.replace("JOIN", &format!("type: {kind}"));
+        passes(&format!(
+            "{unread}      - {{source: shown, send: [{{id: a, at: 60000}}]}}
+      - {{source: right, send: [{{id: a, at: 60000}}, {{id: a, at: 1}}]}}
+      - expectLate: [{{right: {{at: 1}}}}]
+      - expectContains: []
+"
+        ));
+    }
+}
+
+/// A dead letter behind says where a late record came from.
+#[test]
+fn late_records_of_a_join_know_where_they_came_from() {
+    let yaml = JOINED.replace("JOIN", "type: interval, late: missed").replace(
+        "sink: {type: kept}\n",
+        "  - {id: counted, type: filter, input: missed, filter: {expr: record.right.n > 1}, onError: {deadLetter: dead}}
+sinks:
+  - {id: out, type: kept, input: pairs}
+  - {id: late, type: kept, input: counted, kept: {under: late}}
+  - {id: dead, type: kept, kept: {under: dead}}
+",
+    );
+    passes(&format!(
+        "{yaml}      - {{source: left, send: [{{id: a, at: 60000}}]}}
+      - {{source: right, send: [{{id: a, at: 60000}}, {{id: a, at: 1, n: many}}, {{id: a, at: 2, n: 7}}]}}
+      - {{sink: late, expect: [{{right: {{id: a, at: 2, n: 7}}}}]}}
+      - expectDeadLetter: [{{step: counted, topic: right, offset: 1, record: {{right: {{n: many}}}}}}]
+      - {{sink: out, expectContains: []}}
+"
+    ));
+}
+
 #[test]
 fn the_plan_names_what_is_joined_and_processed() {
     let bench = Bench::with(&[("in", &[]), ("other", &[])]);
