@@ -68,7 +68,7 @@ fn the_original_example_runs_in_a_pipe_and_says_what_is_missing_without() {
 #[test]
 fn a_reader_that_goes_away_ends_the_job_without_a_word() {
     let folder = TempDir::new().unwrap();
-    let endless = "source: {type: generator}\npipeline: []\nsink: {type: stdout}\n";
+    let endless = "workers: 1\nsource: {type: generator}\npipeline: []\nsink: {type: stdout}\n";
     file(&folder, "endless.yaml", endless);
     let mut job = command(folder.path(), &["run", "endless.yaml", "--quiet"]).spawn().unwrap();
     let mut line = String::new();
