@@ -86,6 +86,20 @@ fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
         (rows("columns: {a: b}, mode: upsert"), "error[missing-key]", "mode", "has no `key`"),
         (rows("columns: {a: b}, key: a"), "error[conflicting-keys]", "key", "add `mode: upsert`"),
         (rows("columns: {a: b}, mode: upsert, key: [c]"), "error[bad-value]", "c]", "none of the columns"),
+        (rows("columns: {a: b}, sslMode: allow"), "error[unknown-value]", "allow", "or `verify-full`"),
+        (rows("columns: {a: b}, sslCert: c.pem"), "error[conflicting-keys]", "sslCert", "certificate and key together"),
+        (
+            rows("columns: {a: b}, sslMode: require, sslRootCert: system"),
+            "error[conflicting-keys]",
+            "sslMode",
+            "verify-full",
+        ),
+        (
+            rows("columns: {a: b}, sslMode: require").replace("@h/d", "@h/d?sslmode=require"),
+            "error[conflicting-keys]",
+            "sslMode",
+            "described twice",
+        ),
         (
             sink("{type: postgres, postgres: {url: \"postgres://u:sec@ret@h/d\", table: t, columns: {a: b}}}"),
             "error[bad-value]",
