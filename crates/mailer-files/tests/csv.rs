@@ -96,3 +96,24 @@ fn whoever_decodes_may_leave_bad_rows_out() {
     let rows = read(b"a,b\n1\n2,3\n\xff,1\n", |path| Csv::new([path], Lenient)).unwrap();
     assert_eq!(rows, ["a=2 b=3"]);
 }
+
+#[test]
+fn a_file_whose_columns_are_others_now_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.csv");
+    let assign = |text: &str, start| {
+        fs::write(&path, text).unwrap();
+        let mut reader = plain(path.clone()).build(&context())?;
+        let split = reader.splits()?.remove(0);
+        reader.assign(&split, start)
+    };
+    let begin = assign("id,amount\n1,2\n", StartAt::Configured).unwrap();
+    // More rows are what a file may get.
+    let grown = assign("id,amount\n1,2\n3,4\n", StartAt::Position(begin.clone())).unwrap();
+    assert_eq!(grown, begin);
+    let error = assign("amount,id\n2,1\n3,4\n", StartAt::Position(begin)).unwrap_err();
+    assert_eq!(error.kind(), mailer_core::ErrorKind::Refused);
+    for said in ["\"amount,id\"", "\"id,amount\" when it was read before", "start the job without its checkpoint"] {
+        assert!(error.message().contains(said), "{error}");
+    }
+}

@@ -1,5 +1,6 @@
 //! PostgreSQL: rows, exactly once.
 
+use super::csv_out::columns;
 use super::text;
 use mailer_core::{Record, Result};
 use mailer_postgres::{Cell, Place, PostgresSink, SslMode, Tls};
@@ -185,13 +186,6 @@ fn sink(settings: Fields<'_>) -> PostgresSink {
         sink = sink.timeout(timeout.value);
     }
     sink
-}
-
-/// Columns with the fields that go there; the check has said which fields are none.
-fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
-    let Some(columns) = settings.value("columns") else { return Vec::new() };
-    let fields = columns.value.fields().iter();
-    fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
 }
 
 fn cell(value: &Value) -> Cell {
