@@ -1,11 +1,13 @@
-//! The crash test: a real process, really killed, on a real broker, judged by Kafka's own consumer.
+//! The crash test: a real process, really killed, that writes to a real broker, a folder or a real database, judged by
+//! readers that are not ours: Kafka's own consumer, psql, and plain reading of files.
 //!
 //! A [`case`] kills the victim in one way and starts it again until it has finished. All cases of a broker write to the
-//! same two topics under their own keys; at the end Kafka's console consumer reads both under read_committed, and the
-//! [`checks`] ask one property at a time.
+//! same topics under their own keys, each of the others has a folder and a table of its own; at the end all of it is read,
+//! and the [`checks`] ask one property at a time.
 
 pub mod case;
 pub mod checks;
+pub mod outside;
 pub mod plan;
 pub mod points;
 pub mod run;

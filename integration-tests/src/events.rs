@@ -28,6 +28,15 @@ pub struct Total {
     pub amount: u64,
 }
 
+impl Total {
+    /// One more order.
+    pub fn add(&mut self, order: &Order) {
+        self.customer.clone_from(&order.customer);
+        self.orders += 1;
+        self.amount += order.amount;
+    }
+}
+
 /// A copy of an order's number, from a branch before the exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {

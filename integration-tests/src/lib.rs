@@ -3,6 +3,7 @@
 
 pub mod crash;
 pub mod demo;
+pub mod engine;
 pub mod events;
 pub mod failpoints;
 pub mod outputs;

@@ -21,19 +21,19 @@
 mod broker;
 mod cluster;
 mod command;
-mod instance;
 mod jars;
 mod properties;
 mod secured;
 mod tools;
 
+pub use crate::certificates::Certificates;
 pub use broker::{Broker, BrokerOptions};
 pub use cluster::{Cluster, ClusterOptions};
 pub use command::{Action, UpOptions, run};
 pub use jars::jars;
 pub(crate) use jars::jvm;
 pub(crate) use properties::free_port;
-pub use secured::{Certificates, Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};
+pub use secured::{Listener, PASSWORD, SESSION_MILLIS, Secured, TokenEndpoint, USER};
 pub use tools::{ConsoleConsumer, ConsoleRecord, GroupPosition, Isolation, Tools, Transaction};
 
 use anyhow::bail;

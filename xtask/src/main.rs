@@ -114,6 +114,9 @@ enum PostgresAction {
         /// Go on with the data of the last server of this name
         #[arg(long)]
         keep: bool,
+        /// Encrypt, with certificates made for it
+        #[arg(long, conflicts_with = "keep")]
+        tls: bool,
     },
     /// End the server of a name, or all that `up` started
     Down {
@@ -169,7 +172,7 @@ impl From<KafkaAction> for Action {
 impl From<PostgresAction> for postgres::Action {
     fn from(action: PostgresAction) -> Self {
         match action {
-            PostgresAction::Up { port, name, keep } => Self::Up(postgres::UpOptions { name, port, keep }),
+            PostgresAction::Up { port, name, keep, tls } => Self::Up(postgres::UpOptions { name, port, keep, tls }),
             PostgresAction::Down { name } => Self::Down(name),
             PostgresAction::Status => Self::Status,
         }

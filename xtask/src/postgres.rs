@@ -17,13 +17,13 @@ mod command;
 mod programs;
 mod server;
 
+pub use crate::certificates::Certificates;
 pub use client::query;
 pub use command::{Action, UpOptions, run};
 pub(crate) use programs::are_there;
 pub use server::{Server, ServerOptions};
 
 use crate::workspace;
-use anyhow::{Result, bail};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -34,15 +34,6 @@ pub const URL_VARIABLE: &str = "MAILER_POSTGRES";
 /// The server that the environment names, if it names one.
 pub fn url_from_environment() -> Option<String> {
     std::env::var(URL_VARIABLE).ok().filter(|value| !value.is_empty())
-}
-
-/// The folder of a name.
-fn folder(name: &str) -> Result<PathBuf> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty() || !name.chars().all(plain) {
-        bail!("{name:?} cannot name a server: use letters, digits, '-' and '_'");
-    }
-    Ok(servers().join(name))
 }
 
 /// Where servers have their folders: inside the clone, unless it lies where the user they run as may not go (the home of root,

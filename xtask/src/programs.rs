@@ -13,17 +13,42 @@ const PACKAGE: &str = "mailer-integration-tests";
 /// Instead of the engine, members of a consumer group are killed.
 const PARALLEL_CONSUMER: &str = "--parallel-consumer";
 
-/// Kills the engine at every step, on real brokers, and lets Kafka's own consumer judge.
+/// Kills the engine at every step, on real brokers and a real database, and lets others judge what it wrote.
 pub fn crash_test(arguments: &[OsString]) -> Result<()> {
     if arguments.iter().any(|argument| argument == PARALLEL_CONSUMER) {
         return kill_loop(arguments);
     }
     let missing = prepare()?;
-    if !missing.is_empty() {
-        bail!("the crash test needs a real broker: see what is missing above");
+    let output = named_output(arguments);
+    let needed: Vec<_> = missing.into_iter().filter(|need| is_needed(*need, output.as_deref())).collect();
+    if !needed.is_empty() {
+        bail!(
+            "the crash test needs {}: see above how to get that; `--output kafka`, `files` or `postgres` plays the cases of \
+             one kind only, and `files` needs neither a broker nor a database",
+            setup::names(&needed)
+        );
     }
-    build(&["crash-test", "victim"])?; // the victim lies beside it
+    build(&["crash-test", "victim", "outputs-victim"])?; // the victims lie beside it
     run("crash-test", arguments)
+}
+
+/// The kind of output that the caller wants to see, if he chose one. What it means is the program's business.
+fn named_output(arguments: &[OsString]) -> Option<String> {
+    let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
+    let argument = arguments.find(|argument| argument.starts_with("--output"))?;
+    match argument.split_once('=') {
+        Some((_, output)) => Some(output.to_owned()),
+        None => arguments.next().map(|output| output.into_owned()),
+    }
+}
+
+/// Whether cases with this output cannot be played without it.
+fn is_needed(need: Need, output: Option<&str>) -> bool {
+    match need {
+        Need::Java | Need::Maven => !matches!(output, Some("files" | "postgres")),
+        Need::Postgres => !matches!(output, Some("files" | "kafka")),
+        _ => true,
+    }
 }
 
 /// The parallel consumer's own crash test: it stands alone, so this needs nothing of the engine.
@@ -157,6 +182,19 @@ fn with(arguments: &[OsString], more: &[&str]) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cases_without_a_broker_need_no_broker() {
+        let needs = |arguments: &[&str]| {
+            let output = named_output(&with(&[], arguments));
+            let needed = Need::ENGINE.into_iter().filter(|need| is_needed(*need, output.as_deref()));
+            needed.filter(|need| ![Need::Compiler, Need::Libclang].contains(need)).collect::<Vec<_>>()
+        };
+        assert_eq!(needs(&["--quick"]), [Need::Java, Need::Maven, Need::Postgres]);
+        assert_eq!(needs(&["--quick", "--output", "postgres"]), [Need::Postgres]);
+        assert_eq!(needs(&["--output=kafka", "--quick"]), [Need::Java, Need::Maven]);
+        assert!(needs(&["--output", "files"]).is_empty());
+    }
 
     #[test]
     fn a_broker_is_started_only_when_none_is_named() {

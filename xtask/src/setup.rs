@@ -187,7 +187,8 @@ fn advice(need: Need) -> String {
     )
 }
 
-fn names(needs: &[Need]) -> String {
+/// For messages.
+pub(crate) fn names(needs: &[Need]) -> String {
     needs.iter().map(|need| need.name()).collect::<Vec<_>>().join("; ")
 }
 

@@ -2,9 +2,11 @@
 //! under which keys.
 
 mod csv;
+mod csv_out;
 mod files;
 mod http;
 pub(crate) mod kafka;
+mod look;
 mod memory;
 mod postgres;
 

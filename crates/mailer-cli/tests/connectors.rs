@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use support::{err, free_address, mailer, out, piped, post, start, wait_for};
 use tempfile::TempDir;
@@ -50,10 +50,36 @@ fn mistakes_in_the_settings_of_connectors_are_told_with_their_place() {
         ),
         (sink("{type: file, file: {path: a, folder: b}}"), "error[conflicting-keys]", "folder", "keep one of"),
         (sink("{type: file, file: {}}"), "error[missing-key]", "{}", "add `path` or `folder`"),
+        (
+            sink("{type: file, file: {path: a, format: csv}}"),
+            "error[missing-key]",
+            "format",
+            "add `csv:` with `columns:`",
+        ),
+        (
+            sink("{type: file, file: {path: a, format: csv, csv: {columns: {}}}}"),
+            "error[bad-value]",
+            "columns",
+            "no column is written",
+        ),
         (rows("columns: {}"), "error[bad-value]", "columns", "no column is written"),
         (rows("columns: {a: b}, mode: upsert"), "error[missing-key]", "mode", "has no `key`"),
         (rows("columns: {a: b}, key: a"), "error[conflicting-keys]", "key", "add `mode: upsert`"),
         (rows("columns: {a: b}, mode: upsert, key: [c]"), "error[bad-value]", "c]", "none of the columns"),
+        (rows("columns: {a: b}, sslMode: allow"), "error[unknown-value]", "allow", "or `verify-full`"),
+        (rows("columns: {a: b}, sslCert: c.pem"), "error[conflicting-keys]", "sslCert", "certificate and key together"),
+        (
+            rows("columns: {a: b}, sslMode: require, sslRootCert: system"),
+            "error[conflicting-keys]",
+            "sslMode",
+            "verify-full",
+        ),
+        (
+            rows("columns: {a: b}, sslMode: require").replace("@h/d", "@h/d?sslmode=require"),
+            "error[conflicting-keys]",
+            "sslMode",
+            "described twice",
+        ),
         (
             sink("{type: postgres, postgres: {url: \"postgres://u:sec@ret@h/d\", table: t, columns: {a: b}}}"),
             "error[bad-value]",
@@ -126,6 +152,85 @@ sink: {{type: stdout}}
     assert_eq!(out(&output), expected, "{}", err(&output));
     let dead = fs::read_to_string(folder.path().join("dead.json")).unwrap();
     assert!(dead.lines().count() == 2 && dead.contains("many") && dead.contains("2 fields"), "{dead}");
+}
+
+#[test]
+fn records_become_rows_below_the_names_of_their_columns() {
+    let folder = TempDir::new().unwrap();
+    let records = "{\"k\": \"a;b\", \"n\": {\"x\": 1}}\n{\"k\": \"say \\\"hi\\\"\", \"m\": 2.5}\n";
+    let csv = "format: csv, csv: {delimiter: \";\", columns: {key: k, number: n.x, rest: m}}";
+    let expected = "key;number;rest\n\"a;b\";1;\n\"say \"\"hi\"\"\";;2.5\n";
+    fs::write(folder.path().join("in.json"), records).unwrap();
+    let workflow = format!(
+        "source: {{type: file, file: {{path: in.json}}}}
+checkpoint: {{path: ./ckpt}}
+pipeline: []
+sinks:
+  - {{id: exact, type: file, file: {{folder: out, {csv}}}}}
+  - {{id: appended, type: file, file: {{path: out.csv, {csv}}}}}
+"
+    );
+    fs::write(folder.path().join("job.yaml"), workflow).unwrap();
+    let output = mailer(folder.path(), &["run", "job.yaml"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let files = fs::read_dir(folder.path().join("out")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.is_file()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(files[0].extension().unwrap(), "csv");
+    assert_eq!(fs::read_to_string(&files[0]).unwrap(), expected);
+    assert_eq!(fs::read_to_string(folder.path().join("out.csv")).unwrap(), expected);
+    // A second job appends to the file, and its names stand there already.
+    fs::remove_dir_all(folder.path().join("ckpt")).unwrap();
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
+    assert!(mailer(folder.path(), &["run", "job.yaml"]).status.success());
+    let rows = expected.split_once('\n').unwrap().1;
+    assert_eq!(fs::read_to_string(folder.path().join("out.csv")).unwrap(), format!("{expected}{rows}"));
+}
+
+#[test]
+fn files_and_addresses_are_looked_at_before_a_job_needs_them() {
+    let folder = TempDir::new().unwrap();
+    let connect = |source: &str, sink: &str| {
+        let workflow = format!("source: {source}\ncheckpoint: {{path: ./ckpt}}\npipeline: []\nsink: {sink}\n");
+        fs::write(folder.path().join("job.yaml"), workflow).unwrap();
+        let output = mailer(folder.path(), &["validate", "--connect", "job.yaml"]);
+        (output.status.success(), out(&output) + &err(&output))
+    };
+    fs::write(folder.path().join("in.json"), "{}\n").unwrap();
+    let there = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = there.local_addr().unwrap();
+    let free = free_address();
+    let file = "{type: file, file: {path: in.json}}";
+    let http_in = |address| format!("{{type: http, http: {{listen: \"{address}\"}}}}");
+    let http_out = |address| format!("{{type: http, http: {{url: \"http://{address}/x\"}}}}");
+    for (source, sink, said) in [
+        (file.to_owned(), "{type: file, file: {folder: out}}".to_owned(), "file in.json: 3 bytes, may be read"),
+        (file.to_owned(), "{type: file, file: {folder: out}}".into(), "folder out: may be written"),
+        (file.to_owned(), "{type: file, file: {path: out.json}}".into(), "file out.json: may be written"),
+        (http_in(free), "{type: stdout}".into(), "is free"),
+        (file.to_owned(), http_out(taken), "answers"),
+    ] {
+        let (passed, report) = connect(&source, &sink);
+        assert!(passed && report.contains(said), "{report}");
+    }
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing is made: {left:?}");
+    for (source, sink, said) in [
+        (
+            "{type: file, file: {path: no.json}}".to_owned(),
+            "{type: stdout}".to_owned(),
+            "the file no.json cannot be read",
+        ),
+        ("{type: file, file: {path: .}}".into(), "{type: stdout}".into(), ". is a folder"),
+        (file.to_owned(), "{type: file, file: {folder: no/out}}".into(), "the folder no/out cannot be written"),
+        (file.to_owned(), "{type: file, file: {folder: in.json}}".into(), "the folder in.json cannot be written"),
+        (file.to_owned(), "{type: file, file: {path: no/out}}".into(), "the file no/out cannot be written"),
+        (http_in(taken), "{type: stdout}".into(), "cannot listen at"),
+        (file.to_owned(), http_out(free), "does not answer"),
+    ] {
+        let (passed, report) = connect(&source, &sink);
+        assert!(!passed && report.contains(said) && report.contains("help"), "{report}");
+    }
 }
 
 /// Sums of so many numbers, per user.

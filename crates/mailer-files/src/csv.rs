@@ -27,7 +27,8 @@ use std::sync::Arc;
 /// .delimiter(b';');
 /// ```
 ///
-/// The position in a checkpoint is the number of bytes before the next row. See [`Files`].
+/// The position in a checkpoint is the number of bytes before the next row, with the names of the columns where they stand in the
+/// file: one that has others when the job goes on is refused. See [`Files`].
 pub type Csv<D> = Files<CsvFormat<D>>;
 
 /// The source behind [`Csv`].
@@ -79,10 +80,16 @@ impl<D: DecodeRow> Format for CsvFormat<D> {
                 ));
             };
             open.columns = Arc::new(Columns::of_row(open.parser.fields()?)?);
+            open.head = open.columns.names().join(",");
             return Ok((open, bytes as u64));
         };
         open.columns = Arc::new(Columns::new(columns.clone())?);
         Ok((open, 0))
+    }
+
+    /// Names that the program gives are its own business.
+    fn head(open: &OpenCsv) -> &str {
+        &open.head
     }
 
     fn next(&mut self, open: &mut OpenCsv, input: &mut impl BufRead, place: Place<'_>) -> Result<Next<D::Item>> {

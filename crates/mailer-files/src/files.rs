@@ -5,6 +5,7 @@ use mailer_core::{
     Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Polled, Record, Result, Source, SourceFactory, SplitId,
     SplitState, StartAt, Timestamp, WorkerContext,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
@@ -28,6 +29,12 @@ pub trait Format: Clone + Send + Sync + 'static {
     /// Reads what stands before the records, at the beginning of a file, and says how many bytes that is.
     fn open(&self, input: &mut impl BufRead) -> Result<(Self::Open, u64)>;
 
+    /// What stands before the records, to be compared when a file is gone on with: names of columns. Empty where it does not
+    /// matter. It is kept in checkpoints.
+    fn head(_open: &Self::Open) -> &str {
+        ""
+    }
+
     /// Reads one record, which begins at `place`. Errors need not say where: the source adds it.
     fn next(&mut self, open: &mut Self::Open, input: &mut impl BufRead, place: Place<'_>) -> Result<Next<Self::Item>>;
 }
@@ -46,6 +53,15 @@ impl<T> Next<T> {
     pub const END: Self = Self { bytes: 0, item: None };
 }
 
+/// Where in a file a source stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePosition {
+    /// Bytes before the next record.
+    pub bytes: u64,
+    /// What stood before the records, see [`Format::head`].
+    pub head: String,
+}
+
 /// What a [`Format`] says when its input cannot be read.
 pub(crate) fn unreadable(cause: std::io::Error) -> Error {
     Error::unavailable("the file cannot be read").caused_by(cause)
@@ -53,8 +69,8 @@ pub(crate) fn unreadable(cause: std::io::Error) -> Error {
 
 /// Reads files to their end, each a split of its own. See [`crate::Lines`] and [`crate::Csv`].
 ///
-/// The position is the number of bytes before the next record. A file that has become shorter than that, or is gone, is
-/// refused: it is not the file that was read. The timestamp of a record is its place in bytes, until the stream is told
+/// The position is the number of bytes before the next record. A file that has become shorter than that, is gone, or has other
+/// names of columns than before, is refused: it is not the file that was read. The timestamp of a record is its place in bytes, until the stream is told
 /// another.
 #[derive(Clone, Debug)]
 pub struct Files<F> {
@@ -104,7 +120,8 @@ struct OpenFile<O> {
 }
 
 impl<O> OpenFile<O> {
-    fn open<F: Format<Open = O>>(format: &F, path: PathBuf, position: u64) -> Result<Self> {
+    fn open<F: Format<Open = O>>(format: &F, path: PathBuf, resumed: Option<FilePosition>) -> Result<Self> {
+        let position = resumed.as_ref().map_or(0, |resumed| resumed.bytes);
         let failed = |e: std::io::Error| {
             Error::invalid_plan(format!("the file {} cannot be read: check its name and its rights", path.display()))
                 .caused_by(e)
@@ -124,10 +141,23 @@ impl<O> OpenFile<O> {
         }
         let mut reader = BufReader::with_capacity(BUFFER, file);
         let (state, head) = format.open(&mut reader).map_err(|e| e.context(path.display()))?;
+        if let Some(resumed) = resumed.filter(|resumed| resumed.head != F::head(&state)) {
+            return Err(Error::refused(format!(
+                "{} begins with the columns \"{}\", and with \"{}\" when it was read before: it is another file now, or its \
+                 columns were named elsewhere. Put the old one back, or start the job without its checkpoint",
+                path.display(),
+                F::head(&state),
+                resumed.head
+            )));
+        }
         let position = position.max(head);
         reader.seek(SeekFrom::Start(position)).map_err(failed)?;
         Ok(Self { name: path.display().to_string().into(), reader, state, position, ended: false })
     }
+}
+
+fn position_of<F: Format>(file: &OpenFile<F::Open>) -> FilePosition {
+    FilePosition { bytes: file.position, head: F::head(&file.state).to_owned() }
 }
 
 impl<F: Format> FilesReader<F> {
@@ -154,22 +184,22 @@ impl<F: Format> FilesReader<F> {
 
 impl<F: Format> Source for FilesReader<F> {
     type Item = F::Item;
-    type Position = u64;
+    type Position = FilePosition;
 
     fn splits(&mut self) -> Result<Vec<SplitId>> {
         let names = self.paths.iter().zip(0..).map(|(path, index)| SplitId::new(path.display().to_string(), index));
         Ok(names.collect())
     }
 
-    fn assign(&mut self, split: &SplitId, start: StartAt<u64>) -> Result<u64> {
-        let position = match start {
-            StartAt::Configured | StartAt::Discovered => 0,
-            StartAt::Position(position) => position,
+    fn assign(&mut self, split: &SplitId, start: StartAt<FilePosition>) -> Result<FilePosition> {
+        let resumed = match start {
+            StartAt::Configured | StartAt::Discovered => None,
+            StartAt::Position(position) => Some(position),
         };
         let path = self.paths.get(split.index as usize).cloned();
         let path = path.ok_or_else(|| Error::internal(format!("there is no file number {}", split.index)))?;
-        let file = OpenFile::open(&self.format, path, position)?;
-        let position = file.position;
+        let file = OpenFile::open(&self.format, path, resumed)?;
+        let position = position_of::<F>(&file);
         self.open.insert(split.clone(), file);
         Ok(position)
     }
@@ -190,8 +220,8 @@ impl<F: Format> Source for FilesReader<F> {
         Ok(if waits { Polled::Nothing { caught_up: false } } else { Polled::Ended })
     }
 
-    fn position(&self, split: &SplitId) -> u64 {
-        self.open.get(split).map_or(0, |file| file.position)
+    fn position(&self, split: &SplitId) -> FilePosition {
+        self.open.get(split).map(position_of::<F>).unwrap_or_default()
     }
 
     fn split_state(&self, split: &SplitId) -> Option<SplitState> {

@@ -26,7 +26,7 @@ mod stdout;
 
 pub use csv::{BadRow, Columns, Csv, CsvFormat, CsvReader, DecodeRow, OpenCsv, Row};
 pub use decode::{DecodeLine, Place};
-pub use files::{Files, FilesReader, Format, Next};
+pub use files::{FilePosition, Files, FilesReader, Format, Next};
 pub use line_file::{LineFile, LineFileWriter};
 pub use line_folder::{LineFolder, LineStager};
 pub use lines::{LineFormat, Lines, LinesReader};

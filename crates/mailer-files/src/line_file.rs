@@ -2,7 +2,7 @@
 
 use mailer_core::{Batch, Error, Flush, Result, Sink, SinkFactory, WorkerContext};
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,13 +17,35 @@ const BUFFER: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct LineFile<E> {
     path: PathBuf,
+    first_line: Vec<u8>,
     encode: E,
 }
 
 impl<E> LineFile<E> {
     /// Appends to `path`; the file is made if it is not there, its folder is not.
     pub fn new(path: impl Into<PathBuf>, encode: E) -> Self {
-        Self { path: path.into(), encode }
+        Self { path: path.into(), first_line: Vec::new(), encode }
+    }
+
+    /// A line that stands at the beginning of the file: the names of columns. It is written when the file is made. Default: none.
+    #[must_use]
+    pub fn first_line(mut self, line: impl Into<Vec<u8>>) -> Self {
+        self.first_line = line.into();
+        self
+    }
+
+    /// Opens the file. Of several workers one makes it, and writes the first line; a crash between the two leaves it without.
+    fn open(&self) -> std::io::Result<File> {
+        let append = || OpenOptions::new().append(true).open(&self.path);
+        match OpenOptions::new().append(true).create_new(true).open(&self.path) {
+            Ok(file) if self.first_line.is_empty() => Ok(file),
+            Ok(mut file) => {
+                file.write_all(&[&self.first_line[..], b"\n"].concat())?;
+                Ok(file)
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => append(),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -35,8 +57,7 @@ where
     type Sink = LineFileWriter<E>;
 
     fn build(&self, _context: &WorkerContext) -> Result<LineFileWriter<E>> {
-        let open = OpenOptions::new().create(true).append(true).open(&self.path);
-        let file = open.map_err(|e| {
+        let file = self.open().map_err(|e| {
             let message =
                 format!("the file {} cannot be written: check its folder and its rights", self.path.display());
             Error::invalid_plan(message).caused_by(e)

@@ -5,7 +5,7 @@ use mailer_core::conformance::{
     ExactlyOnceHost, Input, SinkHost, SourceHost, check_exactly_once, check_sink, check_source,
 };
 use mailer_core::{Error, Result, SourceFactory, StartAt, WorkerContext};
-use mailer_files::{Csv, LineFile, LineFolder, Lines, Row};
+use mailer_files::{Csv, FilePosition, LineFile, LineFolder, Lines, Row};
 use std::fs;
 use std::sync::Arc;
 use std::task::Waker;
@@ -197,7 +197,8 @@ fn a_file_that_became_shorter_is_refused_and_a_bad_line_is_named() {
     fs::write(&path, "1\ntwo\n").unwrap();
     let mut source = Lines::new([&path], decode as Decode).build(&context()).unwrap();
     let split = source.splits().unwrap().remove(0);
-    let error = source.assign(&split, StartAt::Position(100)).unwrap_err();
+    let error =
+        source.assign(&split, StartAt::Position(FilePosition { bytes: 100, ..FilePosition::default() })).unwrap_err();
     assert!(error.to_string().contains("it is another file now"), "{error}");
     source.assign(&split, StartAt::Configured).unwrap();
     let error = source.poll(&mut Vec::new()).unwrap_err();

@@ -1,7 +1,7 @@
 //! What is in real CSV files, and what is said about those that are none.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use mailer_core::{Batch, Error, Polled, Result, Source, SourceFactory, StartAt, SystemClock, WorkerContext};
+use mailer_core::{Batch, Polled, Result, Source, SourceFactory, StartAt, SystemClock, WorkerContext};
 use mailer_files::{BadRow, Csv, DecodeRow, Place, Row};
 use std::fs;
 use std::sync::Arc;
@@ -126,5 +126,26 @@ fn a_row_says_where_it_stands_and_how_it_is_written() {
     assert_eq!(rows, ["5 1,2", r#"12 \"3\r\n\",4"#, "bad: 21 5", "bad: 23 \\xff,6"]);
     for (row, text) in [("1,2", &text[5..]), ("\"3\r\n\",4", &text[12..]), ("5", &text[21..])] {
         assert!(text.starts_with(row.as_bytes()), "the place is that of the row");
+    }
+}
+
+#[test]
+fn a_file_whose_columns_are_others_now_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.csv");
+    let assign = |text: &str, start| {
+        fs::write(&path, text).unwrap();
+        let mut reader = plain(path.clone()).build(&context())?;
+        let split = reader.splits()?.remove(0);
+        reader.assign(&split, start)
+    };
+    let begin = assign("id,amount\n1,2\n", StartAt::Configured).unwrap();
+    // More rows are what a file may get.
+    let grown = assign("id,amount\n1,2\n3,4\n", StartAt::Position(begin.clone())).unwrap();
+    assert_eq!(grown, begin);
+    let error = assign("amount,id\n2,1\n3,4\n", StartAt::Position(begin)).unwrap_err();
+    assert_eq!(error.kind(), mailer_core::ErrorKind::Refused);
+    for said in ["\"amount,id\"", "\"id,amount\" when it was read before", "start the job without its checkpoint"] {
+        assert!(error.message().contains(said), "{error}");
     }
 }

@@ -10,7 +10,6 @@ mod handshakes;
 mod http;
 mod oidc;
 pub(crate) mod options;
-mod pem;
 mod prepared;
 #[cfg(test)]
 mod real_broker;
@@ -22,8 +21,8 @@ mod tls;
 mod tls_failure;
 mod token;
 
+pub use mailer_tls::Pem;
 pub use oidc::OidcClientCredentials;
-pub use pem::Pem;
 pub use sasl::Sasl;
 pub use token::Token;
 

@@ -1,13 +1,16 @@
 //! How the server is reached. The connection string holds a password: nothing here shows it.
 
 use crate::io::Io;
+use crate::tls::connection_string::take_tls;
+use crate::tls::{SslMode, Tls, failure};
 use mailer_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, NoTls, Socket};
 
 /// How long the start waits for a server that does not answer, unless the connection string says `connect_timeout`.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -16,11 +19,14 @@ const CONNECT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Place {
     config: Config,
+    tls: Tls,
+    hosts: String,
     shown: String,
 }
 
 impl Place {
-    /// Reads a connection string: `postgres://user:password@host:5432/database`, or `host=… user=… dbname=…`.
+    /// Reads a connection string: `postgres://user:password@host:5432/database`, or `host=… user=… dbname=…`; of TLS it may say
+    /// `sslmode`, `sslrootcert`, `sslcert` and `sslkey`, see [`Tls`].
     ///
     /// ```
     /// let place = mailer_postgres::Place::parse("postgres://app:secret@db.local/shop")?;
@@ -29,6 +35,21 @@ impl Place {
     /// # Ok::<(), mailer_core::Error>(())
     /// ```
     pub fn parse(url: &str) -> Result<Self> {
+        Self::with(url, None)
+    }
+
+    /// The same, with TLS as it was said beside the connection string. Saying it in both is an `InvalidPlan`.
+    pub fn with(url: &str, tls: Option<&Tls>) -> Result<Self> {
+        let (url, said) = take_tls(url)?;
+        let tls = match (tls, said) {
+            (Some(_), Some(_)) => {
+                let message = "TLS to PostgreSQL is described twice, in the connection string (sslmode, sslrootcert, sslcert, \
+                               sslkey) and beside it: keep one of the two";
+                return Err(Error::invalid_plan(message));
+            }
+            (Some(tls), None) => tls.clone(),
+            (None, said) => said.unwrap_or_default(),
+        };
         let example = "write it like postgres://user:password@host:5432/database";
         // The parser's own words may quote a part of the string: they are not repeated.
         let config: Result<Config, _> = url.parse();
@@ -47,28 +68,37 @@ impl Place {
                 "the connection string for PostgreSQL has more than one @: write %40 for an @ in the password";
             return Err(Error::invalid_plan(message));
         }
-        if config.get_ssl_mode() == SslMode::Require {
-            let message = "connections to PostgreSQL are not encrypted yet: take sslmode=require out, and use a network \
-                           that you trust, or a tunnel";
-            return Err(Error::invalid_plan(message));
-        }
+        // As with libpq: what stays on the machine is not encrypted.
+        let is_local = config.get_hosts().iter().all(|host| !matches!(host, Host::Tcp(_)));
+        let tls = if is_local { Tls::new(SslMode::Disable) } else { tls };
+        config.ssl_mode(tls.negotiation());
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
         let ports = config.get_ports();
         let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(5432);
-        let hosts: Vec<_> = hosts.iter().enumerate().map(|(place, host)| format!("{host}:{}", port(place))).collect();
+        let places: Vec<_> = hosts.iter().enumerate().map(|(place, host)| format!("{host}:{}", port(place))).collect();
         let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-        let shown = format!("{}/{database}", hosts.join(","));
-        Ok(Self { config, shown })
+        let shown = format!("{}/{database}", places.join(","));
+        Ok(Self { config, tls, hosts: hosts.join(","), shown })
     }
 
     /// Opens a session called `name`, as `pg_stat_activity` shows it.
     pub(crate) async fn connect(&self, io: &Arc<Io>, name: &str) -> Result<Client> {
         let mut config = self.config.clone();
         config.application_name(name);
-        let connected = config.connect(NoTls).await;
-        let (client, connection) = connected.map_err(|error| self.failed("connecting", &error))?;
+        match self.tls.connector()? {
+            Some(connector) => self.open(&config, connector, io).await,
+            None => self.open(&config, NoTls, io).await,
+        }
+    }
+
+    async fn open<T>(&self, config: &Config, tls: T, io: &Arc<Io>) -> Result<Client>
+    where
+        T: MakeTlsConnect<Socket>,
+        T::Stream: Send + 'static,
+    {
+        let (client, connection) = config.connect(tls).await.map_err(|error| self.failed("connecting", &error))?;
         // Ends with the client, or with the server; then every request fails, and says why.
         io.spawn(async move {
             if let Err(error) = connection.await {
@@ -80,8 +110,11 @@ impl Place {
 
     /// What an error of the server or of the way to it means, while nothing was decided.
     pub(crate) fn failed(&self, doing: &str, error: &tokio_postgres::Error) -> Error {
-        let kind = if is_passing(error) { ErrorKind::Unavailable } else { ErrorKind::InvalidPlan };
-        Error::new(kind, format!("{doing}: PostgreSQL at {}: {}", self.shown, reason(error)))
+        let (kind, reason) = failure::explain(error, &self.tls, &self.hosts).unwrap_or_else(|| {
+            let kind = if is_passing(error) { ErrorKind::Unavailable } else { ErrorKind::InvalidPlan };
+            (kind, reason(error))
+        });
+        Error::new(kind, format!("{doing}: PostgreSQL at {}: {reason}", self.shown))
     }
 }
 
@@ -136,6 +169,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tls_is_said_once_and_a_socket_of_this_machine_needs_none() {
+        let full = Tls::new(SslMode::VerifyFull);
+        let place = Place::parse("postgres://db/shop?sslmode=verify-full").unwrap();
+        assert_eq!((&place.tls, place.config.get_ssl_mode()), (&full, tokio_postgres::config::SslMode::Require));
+        assert_eq!(Place::with("postgres://db/shop", Some(&full)).unwrap().tls, full);
+        let error = Place::with("host=db sslmode=require", Some(&full)).unwrap_err();
+        assert!(error.message().contains("described twice"), "{error}");
+        let local = Place::parse("host=/var/run/postgresql sslmode=require").unwrap();
+        assert_eq!(local.config.get_ssl_mode(), tokio_postgres::config::SslMode::Disable);
+        assert_eq!(Place::parse("host=db").unwrap().tls, Tls::new(SslMode::Prefer), "libpq's default");
+    }
+
+    #[test]
     fn secrets_are_not_shown_and_mistakes_are_told_without_them() {
         let place = Place::parse("host=a,b port=1,2 user=app password=secret dbname=shop").unwrap();
         assert_eq!(
@@ -146,7 +192,7 @@ mod tests {
             "postgres://app:sec@ret@db/shop",
             "postgres://app:secret@db/shop?port=secret",
             "secret",
-            "postgres://app:secret@db/shop?sslmode=require",
+            "postgres://app:secret@db/shop?sslmode=secret",
             "user=app password=secret",
         ] {
             let error = Place::parse(url).unwrap_err();

@@ -25,7 +25,9 @@
 //!
 //! A server that loses commits it has confirmed (a failover to an asynchronous replica) loses output; `synchronous_commit =
 //! off` is overruled. Connect to the server itself, or through a pooler in session mode: the sink keeps one session.
-//! Connections are not encrypted yet.
+//!
+//! Connections are encrypted as libpq's users know it: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` in the connection string,
+//! or [`Tls`]. The default is libpq's `prefer`; across a network write `sslmode=verify-full`.
 
 mod cell;
 mod connection;
@@ -36,8 +38,11 @@ mod segment;
 mod sink;
 mod stager;
 mod table;
+mod tls;
 
 pub use cell::Cell;
 pub use connection::Place;
+pub use mailer_tls::Pem;
 pub use sink::{Encode, PostgresSink, Unencoded};
 pub use stager::PostgresStager;
+pub use tls::{SslMode, Tls};

@@ -7,6 +7,7 @@ use crate::progress::Recorded;
 use crate::publisher::PostgresPublisher;
 use crate::stager::PostgresStager;
 use crate::table::{Table, Wanted};
+use crate::tls::Tls;
 use mailer_core::{
     Error, ExactlyOnceSink, OwnerEpoch, Publisher, Record, RecordedTarget, Result, StagerContext, TargetName,
 };
@@ -39,6 +40,7 @@ pub struct Unencoded;
 #[derive(Clone)]
 pub struct PostgresSink<E = Unencoded> {
     url: String,
+    tls: Option<Tls>,
     wanted: Wanted,
     progress_id: Option<String>,
     timeout: Duration,
@@ -49,7 +51,14 @@ impl PostgresSink {
     /// Writes to `table`, in the database that the connection string `url` names. The table has to be there.
     pub fn new(url: impl Into<String>, table: impl Into<String>) -> Self {
         let wanted = Wanted { table: table.into(), ..Wanted::default() };
-        Self { url: url.into(), wanted, progress_id: None, timeout: Duration::from_secs(60), encode: Unencoded }
+        Self {
+            url: url.into(),
+            tls: None,
+            wanted,
+            progress_id: None,
+            timeout: Duration::from_secs(60),
+            encode: Unencoded,
+        }
     }
 
     /// `encode` makes the row of a record: a cell for each column, in their order.
@@ -57,8 +66,8 @@ impl PostgresSink {
     where
         F: Fn(&Record<T>) -> Result<Vec<Cell>> + Clone + Send + Sync + 'static,
     {
-        let Self { url, wanted, progress_id, timeout, .. } = self;
-        PostgresSink { url, wanted, progress_id, timeout, encode }
+        let Self { url, tls, wanted, progress_id, timeout, .. } = self;
+        PostgresSink { url, tls, wanted, progress_id, timeout, encode }
     }
 }
 
@@ -78,6 +87,18 @@ impl<E> PostgresSink<E> {
         self
     }
 
+    /// How the connection is protected, where the connection string does not say it. Default: libpq's, encrypted where the server
+    /// can, and not judged; across a network take [`SslMode::VerifyFull`](crate::SslMode::VerifyFull).
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    fn place(&self) -> Result<Place> {
+        Place::with(&self.url, self.tls.as_ref())
+    }
+
     /// Names the progress of this job in the table `mailer_progress`: it must stay the same. Default: the job's name.
     #[must_use]
     pub fn progress_id(mut self, id: impl Into<String>) -> Self {
@@ -93,7 +114,7 @@ impl<E> PostgresSink<E> {
 
     fn table(&self) -> Result<Table> {
         self.wanted.check()?;
-        let (io, place, wanted) = (io::shared()?, Place::parse(&self.url)?, self.wanted.clone());
+        let (io, place, wanted) = (io::shared()?, self.place()?, self.wanted.clone());
         let own = io.clone();
         io.wait(async move {
             let client = place.connect(&own, "mailer").await?;
@@ -113,7 +134,7 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for PostgresSink<E> {
     type Stager = PostgresStager<T, E>;
 
     fn target(&self, job: &str) -> TargetName {
-        let place = Place::parse(&self.url).map(|place| place.to_string()).unwrap_or_default();
+        let place = self.place().map(|place| place.to_string()).unwrap_or_default();
         TargetName(format!("postgres {place} {}", self.progress_id.as_deref().unwrap_or(job)))
     }
 
@@ -130,12 +151,12 @@ impl<T: Send + 'static, E: Encode<T>> ExactlyOnceSink<T> for PostgresSink<E> {
         if recorded.id.is_empty() {
             return Err(Error::invalid_plan("the progress id of a PostgreSQL sink is empty: give it a stable name"));
         }
-        let place = Place::parse(&self.url)?;
+        let place = self.place()?;
         Ok(Box::new(PostgresPublisher::new(io::shared()?, place, recorded, known, epoch, self.timeout)))
     }
 
     fn describe(&self) -> String {
-        let place = Place::parse(&self.url).map(|place| place.to_string()).unwrap_or_default();
+        let place = self.place().map(|place| place.to_string()).unwrap_or_default();
         format!("postgres {} in {place} exactly once", self.wanted.table)
     }
 }

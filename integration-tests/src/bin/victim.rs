@@ -1,30 +1,15 @@
-//! The process that the crash test and the demo kill: order totals, Kafka to Kafka.
-//!
-//! Says what happens as JSON lines on standard output. `--fail-at POINT:N` aborts the process when a failpoint is passed
-//! for the N-th time; `--pause-at` says so and waits until the file named by `--go-on` exists; `--error-at` lets an
-//! injected error happen once.
-#![allow(clippy::print_stdout, reason = "standard output is how it reports")]
+//! The process that the crash test and the demo kill: order totals, Kafka to Kafka. See `engine` for how it is told to die.
 
 use clap::{Parser, ValueEnum};
-use mailer_core::{ErrorKind, Result};
+use mailer_core::Result;
+use mailer_integration_tests::engine::Engine;
 use mailer_integration_tests::events::{Order, Seen, Total};
-use mailer_integration_tests::failpoints::Failpoints;
 use mailer_integration_tests::paced::Paced;
 use mailer_integration_tests::visits::{self, Topics};
 use mailer_kafka::{KafkaRecord, KafkaSink, KafkaSource, Start, TransactionalKafkaSink};
-use mailer_runtime::testing::Mutations;
-use mailer_runtime::{Env, FileStorage, JobEvent, MemoryBackend, RestartPolicy};
-use mailer_state_rocksdb::RocksDbBackend;
-use serde_json::json;
-use std::path::PathBuf;
+use mailer_runtime::Env;
 use std::process::ExitCode;
 use std::time::Duration;
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Backend {
-    Memory,
-    Rocksdb,
-}
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Guarantee {
@@ -45,9 +30,9 @@ enum Pipeline {
 struct Arguments {
     #[arg(long)]
     bootstrap: String,
-    /// The job, and the prefix of every key it writes.
-    #[arg(long)]
-    job: String,
+    /// The job's name is the prefix of every key it writes.
+    #[command(flatten)]
+    engine: Engine,
     #[arg(long, value_enum, default_value = "totals")]
     pipeline: Pipeline,
     #[arg(long, default_value = "orders")]
@@ -56,12 +41,6 @@ struct Arguments {
     totals: String,
     #[arg(long, default_value = "seen")]
     seen: String,
-    #[arg(long)]
-    checkpoints: PathBuf,
-    #[arg(long)]
-    state: PathBuf,
-    #[arg(long, value_enum, default_value = "memory")]
-    backend: Backend,
     #[arg(long, value_enum, default_value = "exactly-once")]
     guarantee: Guarantee,
     /// Default: the job's name.
@@ -69,86 +48,44 @@ struct Arguments {
     transactional_id: Option<String>,
     #[arg(long, default_value_t = 60_000)]
     transaction_timeout_ms: u64,
-    #[arg(long, default_value_t = 100)]
-    interval_ms: u64,
-    #[arg(long, default_value_t = 2)]
-    workers: u16,
-    /// Records a second and worker.
-    #[arg(long, default_value_t = 1_000.0)]
-    rate: f64,
     #[arg(long)]
     from_latest: bool,
     /// Do not end at the end of the input.
     #[arg(long)]
     endless: bool,
-    #[arg(long)]
-    take_over: bool,
     /// Leave the sink "seen" out.
     #[arg(long)]
     without_seen: bool,
-    #[arg(long, default_value_t = 0)]
-    restarts: u32,
-    #[arg(long, default_value_t = 0)]
-    tolerable_failures: u32,
-    #[arg(long)]
-    skip_marker: bool,
-    #[arg(long)]
-    publish_early: bool,
-    #[command(flatten)]
-    failpoints: Failpoints,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    arguments.failpoints.arm();
-    match run(&arguments) {
-        Ok(()) => {
-            println!("{}", json!({ "event": "finished" }));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            let kind = error.kind().to_string();
-            println!("{}", json!({ "event": "failed", "kind": kind, "message": error.to_string() }));
-            ExitCode::from(if error.kind() == ErrorKind::Fenced { 3 } else { 2 })
-        }
-    }
+    arguments.engine.run(|| run(&arguments))
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let env = environment(arguments);
+    let engine = &arguments.engine;
+    let env = match arguments.guarantee {
+        Guarantee::None => engine.environment(),
+        Guarantee::AtLeastOnce | Guarantee::ExactlyOnce => engine.checkpointed(),
+    };
     let start = if arguments.from_latest { Start::Latest } else { Start::Earliest };
     let mut source = KafkaSource::new(&*arguments.bootstrap, &*arguments.input).start(start);
-    source = source.group_offsets(format!("{}-lag", arguments.job));
+    source = source.group_offsets(format!("{}-lag", engine.job));
     if !arguments.endless {
         source = source.until_end();
     }
-    let source = Paced::new(source, arguments.rate);
+    let source = Paced::new(source, engine.rate);
     match arguments.pipeline {
         Pipeline::Totals => pipeline(&env, source, arguments),
-        Pipeline::Windows => visits::write_down(&env, source, &topics(arguments), arguments.workers),
+        Pipeline::Windows => visits::write_down(&env, source, &topics(arguments), engine.workers),
     }
     env.execute()
 }
 
-fn environment(arguments: &Arguments) -> Env {
-    let mut env = Env::new(&arguments.job)
-        .workers(arguments.workers)
-        .take_over(arguments.take_over)
-        .tolerable_failures(arguments.tolerable_failures)
-        .restart(RestartPolicy::FixedDelay { delay: Duration::from_millis(50), attempts: arguments.restarts })
-        .plant(Mutations {
-            skip_marker: arguments.skip_marker,
-            publish_early: arguments.publish_early,
-            ..Mutations::default()
-        })
-        .listener(report);
-    if arguments.guarantee != Guarantee::None {
-        let interval = Duration::from_millis(arguments.interval_ms);
-        env = env.checkpointing(interval, FileStorage::new(&arguments.checkpoints));
-    }
-    match arguments.backend {
-        Backend::Memory => env.state_backend(MemoryBackend),
-        Backend::Rocksdb => env.state_backend(RocksDbBackend::new(&arguments.state)),
+impl Arguments {
+    fn transactional_id(&self) -> &str {
+        self.transactional_id.as_ref().unwrap_or(&self.engine.job)
     }
 }
 
@@ -156,8 +93,8 @@ fn environment(arguments: &Arguments) -> Env {
 fn topics(arguments: &Arguments) -> Topics<'_> {
     Topics {
         bootstrap: &arguments.bootstrap,
-        job: &arguments.job,
-        transactional_id: arguments.transactional_id.as_ref().unwrap_or(&arguments.job),
+        job: &arguments.engine.job,
+        transactional_id: arguments.transactional_id(),
         results: "windows",
         late: "late",
     }
@@ -165,21 +102,22 @@ fn topics(arguments: &Arguments) -> Topics<'_> {
 
 /// Totals per customer, and a branch that copies the number of every order: two sinks, one transaction.
 fn pipeline(env: &Env, source: Paced, arguments: &Arguments) {
+    let engine = &arguments.engine;
     let orders = env.source("orders", source).try_map(parse).named("parse").branch();
-    let totals = orders.clone().key_by(|order| order.customer.clone()).partitions(arguments.workers).aggregate(
+    let totals = orders.clone().key_by(|order| order.customer.clone()).partitions(engine.workers).aggregate(
         "totals",
         Total::default,
-        add,
-        |customer, total: &Total| Total { customer: customer.clone(), ..total.clone() },
+        |total, order: Order| total.add(&order),
+        |_, total: &Total| total.clone(),
     );
-    let job = arguments.job.clone();
+    let job = engine.job.clone();
     let total_key = move |total: &Total| format!("{job}/{}", total.customer);
-    let job = arguments.job.clone();
+    let job = engine.job.clone();
     let seen_key = move |seen: &Seen| format!("{job}/{}", seen.id);
-    let (bootstrap, id) = (&*arguments.bootstrap, arguments.transactional_id.as_ref().unwrap_or(&arguments.job));
+    let (bootstrap, id) = (&*arguments.bootstrap, arguments.transactional_id());
     if arguments.guarantee == Guarantee::ExactlyOnce {
         let timeout = Duration::from_millis(arguments.transaction_timeout_ms);
-        let sink = |topic: &str| TransactionalKafkaSink::new(bootstrap, topic, &**id).transaction_timeout(timeout);
+        let sink = |topic: &str| TransactionalKafkaSink::new(bootstrap, topic, id).transaction_timeout(timeout);
         totals.sink("totals-out", sink(&arguments.totals).json().key(total_key));
         if !arguments.without_seen {
             let seen = orders.map(|order| Seen { id: order.id });
@@ -194,32 +132,4 @@ fn pipeline(env: &Env, source: Paced, arguments: &Arguments) {
 
 fn parse(record: KafkaRecord) -> serde_json::Result<Order> {
     serde_json::from_slice(record.value.as_deref().unwrap_or_default())
-}
-
-fn add(total: &mut Total, order: Order) {
-    total.orders += 1;
-    total.amount += order.amount;
-}
-
-fn report(event: &JobEvent) {
-    let line = match event {
-        JobEvent::Recovered(report) => json!({
-            "event": "recovered",
-            "from": report.from.map(|id| id.0),
-            "rolled_forward": report.rolled_forward,
-            "took_ms": report.took.as_secs_f64() * 1_000.0,
-        }),
-        JobEvent::Running => json!({ "event": "running" }),
-        JobEvent::Completed { id, initial, records, took, publish } => json!({
-            "event": "completed",
-            "id": id.0,
-            "initial": initial,
-            "records": records,
-            "took_ms": took.as_secs_f64() * 1_000.0,
-            "publish_ms": publish.as_secs_f64() * 1_000.0,
-        }),
-        JobEvent::Restarting { error, .. } => json!({ "event": "restarting", "error": error }),
-        other => json!({ "event": "other", "text": format!("{other:?}") }),
-    };
-    println!("{line}");
 }

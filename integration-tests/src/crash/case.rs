@@ -1,8 +1,10 @@
-//! One case: a way to die, a backend, a transaction version.
+//! One case: a way to die, where output goes, where state is.
 
 use super::points::{Place, Point};
+use crate::outputs::fault::Fault;
 use clap::ValueEnum;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use xtask::kafka::TransactionVersion;
 
 /// Where the victim keeps its state.
@@ -23,6 +25,62 @@ impl fmt::Display for Backend {
     }
 }
 
+/// What a person can choose of where output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// From Kafka to Kafka.
+    Kafka,
+    /// Into a folder.
+    Files,
+    /// Into a table, and into a folder beside it.
+    Postgres,
+}
+
+/// Where the output of a case goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To a broker with these transactions.
+    Kafka(TransactionVersion),
+    /// Into a folder.
+    Files,
+    /// Into a table, and into a folder beside it: two targets of one checkpoint.
+    Postgres,
+}
+
+impl Target {
+    /// All of them, in the order in which they are played.
+    pub const ALL: [Target; 4] =
+        [Target::Kafka(TransactionVersion::V2), Target::Kafka(TransactionVersion::V1), Target::Files, Target::Postgres];
+
+    /// What a person calls it.
+    pub fn output(self) -> Output {
+        match self {
+            Target::Kafka(_) => Output::Kafka,
+            Target::Files => Output::Files,
+            Target::Postgres => Output::Postgres,
+        }
+    }
+
+    /// The arguments of the crash test that choose it.
+    pub fn arguments(self) -> String {
+        match self {
+            Target::Kafka(transactions) => format!("--output kafka --txn {transactions}"),
+            Target::Files => "--output files".into(),
+            Target::Postgres => "--output postgres".into(),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Kafka(transactions) => write!(f, "kafka-v{transactions}"),
+            Target::Files => f.write_str("files"),
+            Target::Postgres => f.write_str("postgres"),
+        }
+    }
+}
+
 /// A way to die.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scenario {
@@ -37,8 +95,8 @@ pub enum Scenario {
     },
     /// SIGKILL at random times, so many times.
     RandomKills(u32),
-    /// The only checkpoint with output is the one at the end of input; abort at this point of it.
-    EndOfInput(&'static str),
+    /// The only checkpoint with output is the one at the end of input; abort at the n-th pass of this point.
+    EndOfInput(&'static str, u64),
     /// SIGKILL before the first checkpoint that follows the initial one.
     FirstInterval,
     /// A snapshot fails, a good checkpoint follows, then SIGKILL.
@@ -47,8 +105,12 @@ pub enum Scenario {
     DiskFull(&'static str),
     /// The broker is killed and started again in the middle of a publish.
     BrokerRestart,
+    /// The database dies at this point of a publish, for the n-th time, and comes back.
+    DatabaseRestart(&'static str, u64),
     /// SIGSTOP beyond the transaction timeout, another process takes over, SIGCONT.
     Zombie,
+    /// It sleeps at this point of a publish, for the n-th time, while another takes over and finishes; then it wakes up.
+    WokenLate(&'static str, u64),
     /// A second process while the first runs.
     TwoAtOnce,
     /// A prepared checkpoint, then a start with another number of workers.
@@ -93,18 +155,25 @@ pub enum Plant {
     SkipMarker,
     /// Output is published before the manifest is durable: recovery must refuse.
     PublishEarly,
+    /// The sink, or the state, has a fault.
+    Spoiled(Fault),
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Scenario::Point { name, place: Place::Recovery(..), .. } if !name.starts_with("recovery-") => {
+                write!(f, "recovery-{name}")
+            }
             Scenario::Point { name, .. } => f.write_str(name),
             Scenario::RandomKills(kills) => write!(f, "{kills}-random-kills"),
-            Scenario::EndOfInput(point) => write!(f, "end-of-input-{point}"),
+            Scenario::EndOfInput(point, _) => write!(f, "end-of-input-{point}"),
             Scenario::FirstInterval => f.write_str("first-interval"),
             Scenario::FailedCheckpoint => f.write_str("failed-checkpoint"),
             Scenario::DiskFull(point) => write!(f, "disk-full-{point}"),
             Scenario::BrokerRestart => f.write_str("broker-restart"),
+            Scenario::DatabaseRestart(point, _) => write!(f, "database-restart-{point}"),
+            Scenario::WokenLate(point, _) => write!(f, "woken-late-{point}"),
             Scenario::Zombie => f.write_str("zombie"),
             Scenario::TwoAtOnce => f.write_str("two-at-once"),
             Scenario::OtherWorkers => f.write_str("other-workers"),
@@ -116,6 +185,7 @@ impl fmt::Display for Scenario {
             Scenario::NoCheckpointsLatest => f.write_str("no-checkpoints-latest"),
             Scenario::Planted(Plant::SkipMarker) => f.write_str("planted-skip-marker"),
             Scenario::Planted(Plant::PublishEarly) => f.write_str("planted-publish-early"),
+            Scenario::Planted(Plant::Spoiled(fault)) => write!(f, "planted-{fault}"),
             Scenario::Windows(death) => write!(f, "windows-{death}"),
         }
     }
@@ -124,20 +194,27 @@ impl fmt::Display for Scenario {
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Unique in a run; the job's name and the prefix of its keys.
+    /// Unique in a run; the job's name and, on Kafka, the prefix of its keys.
     pub name: String,
     /// The way to die.
     pub scenario: Scenario,
     /// Where state is.
     pub backend: Backend,
-    /// The broker's transactions.
-    pub transactions: TransactionVersion,
+    /// Where output goes.
+    pub target: Target,
 }
 
 impl Case {
-    /// A case; `number` makes its name unique.
-    pub fn new(scenario: Scenario, backend: Backend, transactions: TransactionVersion, number: usize) -> Self {
-        let name = format!("{scenario}-{backend}-v{transactions}-{number}");
-        Self { name, scenario, backend, transactions }
+    /// A case; `number` tells it from others that are the same.
+    pub fn new(scenario: Scenario, backend: Backend, target: Target, number: usize) -> Self {
+        let name = format!("{scenario}-{backend}-{target}-{number}");
+        Self { name, scenario, backend, target }
+    }
+
+    /// Chooses the times of its kills: the same in every run with this seed, whatever else the run plays.
+    pub fn seed(&self, seed: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.name.hash(&mut hasher);
+        seed.wrapping_add(hasher.finish())
     }
 }

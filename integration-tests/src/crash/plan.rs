@@ -1,7 +1,8 @@
 //! Which cases a run plays: pure.
 
-use super::case::{Backend, Case, Plant, Scenario};
-use super::points::{POINTS, Place};
+use super::case::{Backend, Case, Output, Plant, Scenario, Target};
+use super::points::{FILES, POINTS, POSTGRES, Place, of_the_engine};
+use crate::outputs::fault::Fault;
 use xtask::kafka::TransactionVersion;
 
 /// What the person asked for.
@@ -13,10 +14,34 @@ pub struct Wanted {
     pub point: Option<String>,
     /// One backend only.
     pub backend: Option<Backend>,
-    /// One transaction version only.
+    /// One kind of output only.
+    pub output: Option<Output>,
+    /// One transaction version only: of the outputs then, Kafka.
     pub transactions: Option<TransactionVersion>,
-    /// SIGKILLs at random times, over all backends and versions.
+    /// SIGKILLs at random times for each kind of output, over all backends and versions.
     pub random_kills: u32,
+}
+
+impl Wanted {
+    fn targets(&self) -> Vec<Target> {
+        let wanted = |target: &Target| {
+            let version = match target {
+                Target::Kafka(version) => self.transactions.is_none_or(|only| only == *version),
+                Target::Files | Target::Postgres => self.transactions.is_none(),
+            };
+            version && self.output.is_none_or(|only| only == target.output())
+        };
+        Target::ALL.into_iter().filter(wanted).collect()
+    }
+
+    /// Cases of random kills with one target, for each backend.
+    fn random_cases(&self, target: Target) -> u32 {
+        let versions = match target {
+            Target::Kafka(_) => self.transactions.map_or(2, |_| 1),
+            Target::Files | Target::Postgres => 1,
+        };
+        self.random_kills.div_ceil(KILLS_PER_CASE * versions * self.backend.map_or(2, |_| 1))
+    }
 }
 
 /// Kills in one case of random kills.
@@ -48,32 +73,63 @@ const WINDOW_POINTS: &[&str] = &[
 fn windows() -> impl Iterator<Item = Scenario> {
     let points = POINTS.iter().filter(|point| WINDOW_POINTS.contains(&point.name)).map(Scenario::of);
     points.chain([
-        Scenario::EndOfInput("publish-before-commit"),
+        Scenario::EndOfInput("publish-before-commit", 1),
         Scenario::FailedCheckpoint,
         Scenario::DiskFull("blob-write-error"),
         Scenario::Planted(Plant::SkipMarker),
     ])
 }
 
-/// All cases, grouped by transaction version: one broker each.
+/// Points of the engine that a quick run plays with folders and tables, too: around the decision, and while a start claims its
+/// targets. The others it plays with Kafka.
+const QUICK: &[&str] = &[
+    "manifest-rename-before",
+    "manifest-root-fsync",
+    "complete-before",
+    "complete-after",
+    "recovery-claimed",
+    "recovery-published",
+    "recovery-completed",
+];
+
+/// All cases, grouped by target: one broker, or one database, each.
 pub fn cases(wanted: &Wanted) -> Vec<Case> {
-    let mut cases = Vec::new();
-    let versions = [TransactionVersion::V2, TransactionVersion::V1];
-    for transactions in versions.into_iter().filter(|v| wanted.transactions.is_none_or(|only| only == *v)) {
-        for (i, scenario) in scenarios(wanted).into_iter().enumerate() {
-            for backend in backends(&scenario, wanted, i, transactions) {
-                cases.push(Case::new(scenario.clone(), backend, transactions, cases.len()));
+    let mut cases: Vec<Case> = Vec::new();
+    for target in wanted.targets() {
+        for (i, scenario) in scenarios(wanted, target).into_iter().enumerate() {
+            for backend in backends(&scenario, wanted, i, target) {
+                let same = |case: &&Case| case.scenario == scenario && case.backend == backend && case.target == target;
+                let number = cases.iter().filter(same).count();
+                cases.push(Case::new(scenario.clone(), backend, target, number));
             }
         }
     }
     cases
 }
 
-fn scenarios(wanted: &Wanted) -> Vec<Scenario> {
+fn scenarios(wanted: &Wanted, target: Target) -> Vec<Scenario> {
+    let mut all = match target {
+        Target::Kafka(_) => of_kafka(),
+        Target::Files => of_files(wanted.quick),
+        Target::Postgres => of_postgres(wanted.quick),
+    };
+    let random = wanted.random_cases(target);
+    all.extend((0..random).map(|_| Scenario::RandomKills(KILLS_PER_CASE)));
+    if let Target::Kafka(_) = target {
+        let with_windows = random.div_ceil(WINDOWS);
+        all.extend((0..with_windows).map(|_| Scenario::Windows(Box::new(Scenario::RandomKills(KILLS_PER_CASE)))));
+    }
+    if let Some(prefix) = &wanted.point {
+        all.retain(|scenario| scenario.to_string().starts_with(prefix.as_str()));
+    }
+    all
+}
+
+fn of_kafka() -> Vec<Scenario> {
     let mut all: Vec<_> = POINTS.iter().map(Scenario::of).collect();
     all.extend([
-        Scenario::EndOfInput("publish-before-commit"),
-        Scenario::EndOfInput("complete-before"),
+        Scenario::EndOfInput("publish-before-commit", 1),
+        Scenario::EndOfInput("complete-before", 1),
         Scenario::FirstInterval,
         Scenario::FailedCheckpoint,
         Scenario::DiskFull("blob-write-error"),
@@ -92,19 +148,53 @@ fn scenarios(wanted: &Wanted) -> Vec<Scenario> {
         Scenario::Planted(Plant::PublishEarly),
     ]);
     all.extend(windows().map(|death| Scenario::Windows(Box::new(death))));
-    let settings = wanted.backend.map_or(2, |_| 1) * wanted.transactions.map_or(2, |_| 1);
-    let random = wanted.random_kills.div_ceil(KILLS_PER_CASE * settings);
-    all.extend((0..random).map(|_| Scenario::RandomKills(KILLS_PER_CASE)));
-    let with_windows = random.div_ceil(WINDOWS);
-    all.extend((0..with_windows).map(|_| Scenario::Windows(Box::new(Scenario::RandomKills(KILLS_PER_CASE)))));
-    if let Some(prefix) = &wanted.point {
-        all.retain(|scenario| scenario.to_string().starts_with(prefix.as_str()));
+    all
+}
+
+fn of_files(quick: bool) -> Vec<Scenario> {
+    let mut all: Vec<_> = FILES.iter().map(Scenario::of).collect();
+    all.extend([
+        Scenario::EndOfInput("files-decided", 2),
+        Scenario::WokenLate("files-staged", 3),
+        Scenario::WokenLate("files-decided", 3),
+    ]);
+    all.extend(of_every_job(quick));
+    all
+}
+
+fn of_postgres(quick: bool) -> Vec<Scenario> {
+    let mut all: Vec<_> = POSTGRES.iter().map(Scenario::of).collect();
+    all.extend([
+        Scenario::EndOfInput("postgres-after-commit", 2),
+        Scenario::DatabaseRestart("postgres-mid-copy", 3),
+        Scenario::DatabaseRestart("postgres-before-commit", 3),
+        Scenario::WokenLate("postgres-before-commit", 3),
+    ]);
+    all.extend(of_every_job(quick));
+    all
+}
+
+/// What a job with a folder or a table goes through because every job does.
+fn of_every_job(quick: bool) -> Vec<Scenario> {
+    let faults = [Fault::Lose, Fault::Double, Fault::Swap, Fault::Miscount];
+    let mut all: Vec<_> = faults.map(|fault| Scenario::Planted(Plant::Spoiled(fault))).into();
+    all.push(Scenario::Planted(Plant::PublishEarly));
+    all.extend(of_the_engine().filter(|point| !quick || QUICK.contains(&point.name)).map(Scenario::of));
+    if !quick {
+        all.extend([
+            Scenario::FirstInterval,
+            Scenario::FailedCheckpoint,
+            Scenario::DiskFull("blob-write-error"),
+            Scenario::DiskFull("manifest-write-error"),
+            Scenario::TwoAtOnce,
+            Scenario::OtherWorkers,
+        ]);
     }
     all
 }
 
 /// Everything on every backend; a quick run alternates, so that every point is still passed once.
-fn backends(scenario: &Scenario, wanted: &Wanted, i: usize, transactions: TransactionVersion) -> Vec<Backend> {
+fn backends(scenario: &Scenario, wanted: &Wanted, i: usize, target: Target) -> Vec<Backend> {
     let possible = match scenario.death() {
         Scenario::Point { place: Place::RocksDb, .. } => vec![Backend::Rocksdb],
         _ => vec![Backend::Memory, Backend::Rocksdb],
@@ -112,9 +202,7 @@ fn backends(scenario: &Scenario, wanted: &Wanted, i: usize, transactions: Transa
     let mut chosen: Vec<_> =
         possible.into_iter().filter(|backend| wanted.backend.is_none_or(|only| only == *backend)).collect();
     if wanted.quick {
-        // Each scenario on one version, with one backend: both alternate.
-        let on_v1 = i % 3 == 2;
-        if on_v1 != (transactions == TransactionVersion::V1) && wanted.transactions.is_none() {
+        if wanted.transactions.is_none() && !is_quick(scenario, i, target) {
             return Vec::new();
         }
         let keep = i % chosen.len().max(1);
@@ -123,30 +211,62 @@ fn backends(scenario: &Scenario, wanted: &Wanted, i: usize, transactions: Transa
     chosen
 }
 
+/// Each scenario of Kafka on one transaction version, each of the engine with a folder or with a table.
+fn is_quick(scenario: &Scenario, i: usize, target: Target) -> bool {
+    let of_the_engine = matches!(scenario, Scenario::Point { name, .. } if QUICK.contains(name));
+    match target {
+        Target::Kafka(version) => (i % 3 == 2) == (version == TransactionVersion::V1),
+        Target::Files => !of_the_engine || i.is_multiple_of(2),
+        Target::Postgres => !of_the_engine || !i.is_multiple_of(2),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crash::points::Point;
     use std::collections::BTreeSet;
 
     fn wanted() -> Wanted {
-        Wanted { quick: false, point: None, backend: None, transactions: None, random_kills: 100 }
+        Wanted { quick: false, point: None, backend: None, output: None, transactions: None, random_kills: 100 }
     }
 
     #[test]
-    fn a_full_run_has_more_than_sixty_cases_and_a_hundred_random_kills() {
+    fn a_full_run_kills_a_hundred_times_at_random_for_each_output_and_names_are_unique() {
         let cases = cases(&wanted());
-        let kills: u32 = cases.iter().map(|c| if let Scenario::RandomKills(n) = c.scenario { n } else { 0 }).sum();
-        assert!(cases.len() >= 60 && kills >= 100, "{} cases, {kills} kills", cases.len());
+        for output in [Output::Kafka, Output::Files, Output::Postgres] {
+            let of_output = cases.iter().filter(|case| case.target.output() == output);
+            let kills: u32 = of_output.map(|c| if let Scenario::RandomKills(n) = c.scenario { n } else { 0 }).sum();
+            assert!(kills >= 100, "{output:?}: {kills} kills");
+        }
         let names: BTreeSet<_> = cases.iter().map(|case| &case.name).collect();
-        assert_eq!(names.len(), cases.len(), "names are unique");
+        assert_eq!(names.len(), cases.len());
     }
 
     #[test]
     fn a_quick_run_still_passes_every_point() {
         let cases = cases(&Wanted { quick: true, random_kills: 5, ..wanted() });
-        for point in POINTS {
-            assert!(cases.iter().any(|case| case.scenario.to_string() == point.name), "{} is left out", point.name);
+        let is_played = |point: &Point, on: &[Output]| {
+            let same = |case: &&Case| case.scenario == Scenario::of(point) && on.contains(&case.target.output());
+            cases.iter().any(|case| same(&case))
+        };
+        POINTS.iter().for_each(|point| assert!(is_played(point, &[Output::Kafka]), "{}", point.name));
+        FILES.iter().for_each(|point| assert!(is_played(point, &[Output::Files]), "{}", point.name));
+        POSTGRES.iter().for_each(|point| assert!(is_played(point, &[Output::Postgres]), "{}", point.name));
+        for name in QUICK {
+            let point = POINTS.iter().find(|point| point.name == *name).unwrap();
+            assert!(is_played(point, &[Output::Files, Output::Postgres]), "{name}");
         }
+    }
+
+    #[test]
+    fn a_case_has_its_name_and_its_kills_whatever_else_is_played() {
+        let all = cases(&wanted());
+        let again = Wanted { output: Some(Output::Files), backend: Some(Backend::Rocksdb), ..wanted() };
+        let again = cases(&Wanted { point: Some("5-random-kills".into()), ..again });
+        let of_all: Vec<_> = all.iter().filter(|case| again.contains(case)).collect();
+        assert!(!of_all.is_empty());
+        assert!(of_all.iter().zip(&again).all(|(one, other)| one.seed(3) == other.seed(3) && *one == other));
     }
 
     #[test]
@@ -167,5 +287,7 @@ mod tests {
             ..wanted()
         };
         assert_eq!(cases(&only).len(), 1);
+        let files = Wanted { output: Some(Output::Files), transactions: None, ..only };
+        assert!(cases(&files).is_empty(), "a folder knows no such point");
     }
 }

@@ -1,34 +1,37 @@
 //! How each scenario is played: starts, deaths, and what must be true when it is over.
 
-use super::case::{Case, Plant, Scenario};
+mod kafka;
+mod outputs;
+
+use super::case::{Case, Plant, Scenario, Target};
 use super::checks::Expect;
-use super::points::Place;
+use super::outside::Outside;
+use super::points::{PREPARED, Place};
 use super::victim::{Ended, Victim};
 use anyhow::{Result, bail, ensure};
 use mailer_runtime::testing::Seed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xtask::kafka::{Broker, Tools};
-use xtask::process::Signal;
 
 /// Starts of one case before it is called endless.
 const MOST_STARTS: u32 = 40;
 /// An interval that never ends within a case.
 const NEVER: &str = "3600000";
 
+/// Of a victim, unless it is told otherwise.
+const WORKERS: u32 = 2;
+
 /// What a case may use.
 pub struct Stage<'a> {
     /// The victim's program.
     pub program: &'a Path,
-    /// The broker of this transaction version.
-    pub broker: &'a mut Broker,
-    /// Kafka's own tools.
-    pub tools: &'a Tools,
+    /// Where output goes.
+    pub outside: &'a mut Outside,
     /// The case's own folder.
     pub folder: PathBuf,
     /// Draws the times of random kills.
     pub chance: Seed,
-    /// Orders in their input topic, and visits in theirs.
+    /// Orders in the input, and visits in theirs.
     pub orders: u64,
 }
 
@@ -69,13 +72,17 @@ impl Play<'_> {
     fn scenario(&mut self, scenario: &Scenario) -> Result<Expect> {
         match scenario {
             Scenario::Point { name, nth, place: Place::Checkpoint | Place::RocksDb } => self.point(name, *nth),
-            Scenario::Point { name, place: Place::Recovery, .. } => self.recovery_point(name),
+            Scenario::Point { name, nth, place: Place::Recovery(from, pass) } => {
+                self.recovery_point((name, *nth), (from, *pass))
+            }
             Scenario::RandomKills(kills) => self.random_kills(*kills),
-            Scenario::EndOfInput(point) => self.end_of_input(point),
+            Scenario::EndOfInput(point, nth) => self.end_of_input(point, *nth),
             Scenario::FirstInterval => self.first_interval(),
             Scenario::FailedCheckpoint => self.failed_checkpoint(),
             Scenario::DiskFull(point) => self.disk_full(point),
             Scenario::BrokerRestart => self.broker_restart(),
+            Scenario::DatabaseRestart(point, nth) => self.database_restart(point, *nth),
+            Scenario::WokenLate(point, nth) => self.woken_late(point, *nth),
             Scenario::Zombie => self.zombie(),
             Scenario::TwoAtOnce => self.two_at_once(),
             Scenario::OtherWorkers => self.other_workers(),
@@ -87,6 +94,7 @@ impl Play<'_> {
             Scenario::NoCheckpointsLatest => self.no_checkpoints_latest(),
             Scenario::Planted(Plant::SkipMarker) => self.planted_skip_marker(),
             Scenario::Planted(Plant::PublishEarly) => self.planted_publish_early(),
+            Scenario::Planted(Plant::Spoiled(fault)) => self.planted_fault(*fault),
             Scenario::Windows(death) => self.windows(death),
         }
     }
@@ -96,11 +104,8 @@ impl Play<'_> {
         ensure!(self.starts <= MOST_STARTS, "not finished after {MOST_STARTS} starts");
         let folder = &self.stage.folder;
         let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-        let mut arguments: Vec<String> = ["--bootstrap", self.stage.broker.bootstrap(), "--job", &self.case.name]
-            .into_iter()
-            .chain(["--backend", &self.case.backend.to_string()])
-            .map(str::to_owned)
-            .collect();
+        let mut arguments = self.stage.outside.arguments(self.case, folder, self.stage.orders);
+        arguments.extend(["--job", &self.case.name, "--backend", &self.case.backend.to_string()].map(str::to_owned));
         arguments.extend(["--checkpoints".into(), path("checkpoints"), "--state".into(), path("state")]);
         arguments.extend(self.pipeline.iter().chain(more).map(|argument| (*argument).to_owned()));
         Victim::start(self.stage.program, &arguments, folder, self.starts)
@@ -140,6 +145,15 @@ impl Play<'_> {
         Ok(())
     }
 
+    /// A start that has come to a point and sleeps there, and the file that wakes it up.
+    fn paused_at(&mut self, point: &str, nth: u64, more: &[&str]) -> Result<(Victim, PathBuf)> {
+        let go_on = self.stage.folder.join("go-on");
+        let (at, file) = (format!("{point}:{nth}"), go_on.to_string_lossy().into_owned());
+        let mut victim = self.start(&[&["--pause-at", at.as_str(), "--go-on", &file], more].concat())?;
+        victim.await_event("paused")?;
+        Ok((victim, go_on))
+    }
+
     fn point(&mut self, name: &str, nth: u64) -> Result<Expect> {
         self.die_at(name, nth, &[])?;
         self.finish(&[])?;
@@ -148,33 +162,31 @@ impl Play<'_> {
 
     /// PREPARED and durable, nothing published.
     fn die_prepared(&mut self) -> Result<()> {
-        self.die_at("manifest-root-fsync", 5, &[])
+        self.die_at(PREPARED.0, PREPARED.1, &[])
     }
 
-    fn recovery_point(&mut self, name: &str) -> Result<Expect> {
-        self.die_prepared()?;
-        self.die_at(name, 1, &[])?;
+    fn recovery_point(&mut self, point: (&str, u64), from: (&str, u64)) -> Result<Expect> {
+        self.die_at(from.0, from.1, &[])?;
+        self.die_at(point.0, point.1, &[])?;
         self.finish(&[])?;
         Ok(Expect::ExactlyOnce)
     }
 
     fn random_kills(&mut self, kills: u32) -> Result<Expect> {
+        // All of it would last a second for every kill, and none is a second away: it does not finish before.
+        let rate = (self.stage.orders / u64::from(WORKERS * kills)).to_string();
         while self.deaths < kills {
             let time = Duration::from_millis(50 + self.stage.chance.below(900));
-            let ended = self.start(&["--rate", "700"])?.kill_after(time)?;
+            let ended = self.start(&["--rate", &rate])?.kill_after(time)?;
             self.ended(&ended);
-            if ended.finished() {
-                break;
-            }
-            ensure!(ended.killed(), "died by itself: {}", ended.describe());
+            ensure!(ended.killed(), "not killed but {}", ended.describe());
         }
-        ensure!(self.deaths > 0, "finished before it could be killed");
         self.finish(&[])?;
         Ok(Expect::ExactlyOnce)
     }
 
-    fn end_of_input(&mut self, point: &str) -> Result<Expect> {
-        self.die_at(point, 1, &["--interval-ms", NEVER])?;
+    fn end_of_input(&mut self, point: &str, nth: u64) -> Result<Expect> {
+        self.die_at(point, nth, &["--interval-ms", NEVER])?;
         self.finish(&["--interval-ms", NEVER])?;
         Ok(Expect::ExactlyOnce)
     }
@@ -193,7 +205,12 @@ impl Play<'_> {
         // In the initial checkpoint it would be no failed checkpoint but a failed job: behind the parts of its stateful tasks.
         let error = if self.pipeline.is_empty() { "snapshot-state-error:3" } else { "snapshot-state-error:20" };
         let more = ["--tolerable-failures", "3", "--error-at", error];
-        self.die_at("publish-before-commit", 3, &more)?;
+        let publishing = match self.case.target {
+            Target::Kafka(_) => "publish-before-commit",
+            Target::Files => "files-staged",
+            Target::Postgres => "postgres-before-commit",
+        };
+        self.die_at(publishing, 3, &more)?;
         self.finish(&[])?;
         Ok(Expect::ExactlyOnce)
     }
@@ -204,43 +221,6 @@ impl Play<'_> {
         let ended = self.finish(&["--error-at", &error, "--restarts", "3"])?;
         let restarted = ended.events.iter().any(|event| event["event"] == "restarting");
         ensure!(restarted, "the error was not noticed: {}", ended.describe());
-        Ok(Expect::ExactlyOnce)
-    }
-
-    fn broker_restart(&mut self) -> Result<Expect> {
-        let go_on = self.stage.folder.join("go-on");
-        let file = go_on.to_string_lossy().into_owned();
-        let mut victim = self.start(&["--pause-at", "publish-mid-produce:2", "--go-on", &file, "--restarts", "20"])?;
-        victim.await_event("paused")?;
-        self.stage.broker.kill()?;
-        self.stage.broker.restart()?;
-        std::fs::write(&go_on, "")?;
-        let ended = victim.wait()?;
-        self.ended(&ended);
-        ensure!(ended.finished(), "did not survive the broker's restart: {}", ended.describe());
-        Ok(Expect::ExactlyOnce)
-    }
-
-    fn zombie(&mut self) -> Result<Expect> {
-        let short = ["--transaction-timeout-ms", "2000"];
-        let mut first = self.start(&[&short[..], &["--rate", "300"]].concat())?;
-        first.await_event("running")?;
-        let seen = xtask::wait::until(Duration::from_secs(60), Duration::from_millis(5), || {
-            let later = first.events()?.iter().any(|e| e["event"] == "completed" && e["initial"] == false);
-            Ok(later.then_some(()))
-        })?;
-        ensure!(seen.is_some(), "the first owner completed nothing");
-        first.signal(Signal::Stop)?;
-        let pid = first.pid().to_string();
-        self.refused(&short, "refused", &["take_over", &pid])?;
-        // The second owner's work lasts longer than the first one's transaction timeout.
-        self.finish(&[&short[..], &["--take-over", "--rate", "400"]].concat())?;
-        first.signal(Signal::Continue)?;
-        let ended = first.wait()?;
-        ensure!(ended.status.code() == Some(3), "the first owner was not fenced: {}", ended.describe());
-        // Who is fenced cleans nothing up. Where it was stopped decides whether it has staged something since: the next start
-        // has to remove that.
-        self.finish(&short)?;
         Ok(Expect::ExactlyOnce)
     }
 
@@ -262,108 +242,9 @@ impl Play<'_> {
         Ok(Expect::ExactlyOnce)
     }
 
-    fn sink_removed(&mut self) -> Result<Expect> {
-        self.die_prepared()?;
-        // Both sinks share a target: with one of them left, the other's output still has its connection.
-        let ended = self.start(&["--without-seen", "--interval-ms", NEVER, "--rate", "1"])?;
-        let mut ended = ended;
-        ended.await_event("recovered")?;
-        let ended = ended.kill_after(Duration::ZERO)?;
-        self.ended(&ended);
-        ensure!(ended.rolled_forward(), "the removed sink's output was not published: {}", ended.describe());
-        self.finish(&[])?;
-        Ok(Expect::ExactlyOnce)
-    }
-
-    /// Without any exactly-once sink nobody has a connection to the recorded target.
-    fn target_removed(&mut self) -> Result<Expect> {
-        self.die_prepared()?;
-        let words = ["totals-out", "run once more with this sink"];
-        self.refused(&["--guarantee", "at-least-once"], "refused", &words)?;
-        self.finish(&[])?;
-        Ok(Expect::ExactlyOnce)
-    }
-
-    fn other_transactional_id(&mut self) -> Result<Expect> {
-        self.die_prepared()?;
-        let id = format!("{}-renamed", self.case.name);
-        let ended = self.finish(&["--transactional-id", &id])?;
-        ensure!(ended.rolled_forward(), "not rolled forward under the recorded id: {}", ended.describe());
-        Ok(Expect::ExactlyOnce)
-    }
-
-    fn at_least_once(&mut self) -> Result<Expect> {
-        let plain = ["--guarantee", "at-least-once"];
-        self.die_at("snapshot-last", 5, &plain)?;
-        self.finish(&plain)?;
-        Ok(Expect::AtLeastOnce)
-    }
-
-    fn kill_while_running(&mut self, more: &[&str]) -> Result<()> {
-        let mut victim = self.start(more)?;
-        victim.await_event("running")?;
-        let ended = victim.kill_after(Duration::from_millis(500))?;
-        self.ended(&ended);
-        ensure!(ended.killed(), "finished too early: {}", ended.describe());
-        Ok(())
-    }
-
-    fn no_checkpoints_earliest(&mut self) -> Result<Expect> {
-        self.kill_while_running(&["--guarantee", "none", "--rate", "500"])?;
-        self.finish(&["--guarantee", "none"])?;
-        Ok(Expect::Repeated)
-    }
-
-    /// Its own input topic: orders that come while nobody reads, then orders that come while somebody does.
-    fn no_checkpoints_latest(&mut self) -> Result<Expect> {
-        let topic = format!("in-{}", self.case.name);
-        let bootstrap = self.stage.broker.bootstrap().to_owned();
-        self.stage.tools.create_topic(&bootstrap, &topic, 1, &[])?;
-        let orders = self.stage.orders;
-        let first_half = orders / 2;
-        super::run::write_orders(self.stage.tools, &bootstrap, &topic, 0..first_half)?;
-        let arguments =
-            ["--guarantee", "none", "--from-latest", "--endless", "--input", topic.as_str(), "--rate", "100000"];
-        let before = written(self.stage.tools, &bootstrap)?;
-        let mut victim = self.start(&arguments)?;
-        victim.await_event("running")?;
-        super::run::write_orders(self.stage.tools, &bootstrap, &topic, first_half..orders)?;
-        let tools = self.stage.tools;
-        let seen = || Ok((written(tools, &bootstrap)? >= before + (orders - first_half)).then_some(()));
-        ensure!(
-            xtask::wait::until(Duration::from_secs(30), Duration::from_millis(200), seen)?.is_some(),
-            "what came after the start was not read"
-        );
-        let ended = victim.kill_after(Duration::from_secs(2))?;
-        self.ended(&ended);
-        Ok(Expect::From(first_half))
-    }
-
-    /// The same death, with the windowed job.
-    fn windows(&mut self, death: &Scenario) -> Result<Expect> {
-        self.pipeline = &["--pipeline", "windows", "--input", "visits"];
-        match self.scenario(death)? {
-            Expect::ExactlyOnce => Ok(Expect::Windows),
-            Expect::Doubled => Ok(Expect::WindowsBroken),
-            other => bail!("the windowed job has no checker for {other:?}"),
-        }
-    }
-
-    fn planted_skip_marker(&mut self) -> Result<Expect> {
-        self.die_at("publish-after-commit", 3, &[])?;
-        self.finish(&["--skip-marker"])?;
-        Ok(Expect::Doubled)
-    }
-
     fn planted_publish_early(&mut self) -> Result<Expect> {
         self.die_at("manifest-write", 4, &["--publish-early"])?;
         self.refused(&[], "refused", &["older than the output"])?;
         Ok(Expect::Nothing)
     }
-}
-
-/// Records in the topic of copies.
-fn written(tools: &Tools, bootstrap: &str) -> Result<u64> {
-    let ends = tools.end_offsets(bootstrap, "seen")?;
-    Ok(ends.values().map(|end| end.unsigned_abs()).sum())
 }

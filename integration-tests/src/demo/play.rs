@@ -192,7 +192,7 @@ impl Play<'_> {
             .remove(job)
             .unwrap_or_default();
         let orders = self.options.orders;
-        Ok(Verdict::of(output, orders).also(checks::checkpoints(&self.checkpoints(), orders)?))
+        Ok(Verdict::of(output, orders).also(checks::checkpoints(&self.checkpoints(), orders, checks::kafka_offset)?))
     }
 
     fn checkpoints(&self) -> PathBuf {

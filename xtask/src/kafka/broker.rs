@@ -1,24 +1,29 @@
-//! One broker: a JVM that this process started, and ends when the value is dropped.
+//! One broker: a JVM that this process started, and ends when the value is dropped. Its life is that of any [`Service`].
 
-use super::instance::{self, Instance};
 use super::{Secured, TransactionVersion, jars, properties};
 use crate::process::{self, Signal};
-use crate::wait;
-use anyhow::{Context, Result, bail};
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
-use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
+use crate::service::{Instance, Kind, Launch, Service};
+use crate::workspace;
+use anyhow::{Context, Result};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// Any identity will do: nothing else joins this cluster.
 const CLUSTER_ID: &str = "bWFpbGVyLWZvci10ZXN0cw";
-const READY: &str = "Kafka Server started";
-const START_LIMIT: Duration = Duration::from_secs(90);
-const STOP_LIMIT: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(25);
+
+/// Brokers, among the servers that xtask starts.
+pub(super) const KIND: Kind = Kind {
+    noun: "broker",
+    command: "kafka",
+    ready: "Kafka Server started",
+    start_limit: Duration::from_secs(90),
+    stop: Signal::Term,
+    kill: Signal::Kill,
+    folders: workspace::kafka_dir,
+    reserved: &["jars"],
+};
 
 /// What a broker should be like. Every start begins with empty data unless [`BrokerOptions::keep_data`] is set.
 #[derive(Debug, Clone)]
@@ -91,15 +96,11 @@ impl BrokerOptions {
 #[derive(Debug)]
 pub struct Broker {
     options: BrokerOptions,
-    folder: PathBuf,
+    service: Service,
     jars: PathBuf,
     bootstrap: String,
     secured: Option<Secured>,
     proxied: Option<String>,
-    child: Option<Child>,
-    /// Held as long as this value lives: the mark that the name is in use. The system lets go of it when the process
-    /// dies, however it dies.
-    _lock: File,
 }
 
 impl Broker {
@@ -114,19 +115,17 @@ impl Broker {
     pub(super) fn start_detached(options: BrokerOptions) -> Result<Instance> {
         let mut broker = Self::create(options)?;
         broker.launch(true)?;
-        broker.child = None; // nothing left to end when dropped
-        Instance::load(&broker.folder).context("the broker's own file is gone")
+        broker.service.detach()
     }
 
     fn create(options: BrokerOptions) -> Result<Self> {
-        let folder = instance::folder(&options.name)?;
+        KIND.folder(&options.name)?; // before Maven is asked for anything
         let jars = jars::jars()?;
-        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let lock = claim(&options.name, &folder)?;
+        let service = Service::claim(&KIND, &options.name)?;
         let port = options.port.map_or_else(properties::free_port, Ok)?;
         let bootstrap = format!("127.0.0.1:{port}");
-        let secured = options.secured.then(|| Secured::create(&folder)).transpose()?;
-        let mut broker = Self { options, folder, jars, bootstrap, secured, proxied: None, child: None, _lock: lock };
+        let secured = options.secured.then(|| Secured::create(service.folder())).transpose()?;
+        let mut broker = Self { options, service, jars, bootstrap, secured, proxied: None };
         broker.prepare(port)?;
         Ok(broker)
     }
@@ -148,36 +147,27 @@ impl Broker {
 
     /// The name it was started under.
     pub fn name(&self) -> &str {
-        &self.options.name
+        self.service.name()
     }
 
     /// Everything the JVM said, over all its starts.
     pub fn log(&self) -> PathBuf {
-        self.folder.join("broker.log")
+        self.service.log()
     }
 
     /// Whether its process runs.
     pub fn is_running(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.service.is_running()
     }
 
     /// Ends it at once, as a power cut would (SIGKILL). Its data stays.
     pub fn kill(&mut self) -> Result<()> {
-        if let Some(mut child) = self.child.take() {
-            child.kill()?;
-            child.wait()?;
-        }
-        instance::forget(&self.folder);
-        Ok(())
+        self.service.kill()
     }
 
     /// Ends it in good order; kills it when that takes more than half a minute.
     pub fn stop(&mut self) -> Result<()> {
-        if let Some(child) = self.child.as_mut() {
-            process::signal(child.id(), Signal::Term)?;
-            wait::until(STOP_LIMIT, LOOK, || Ok(child.try_wait()?))?;
-        }
-        self.kill()
+        self.service.stop()
     }
 
     /// Starts it again on the same port with the same data, after stopping it if it runs.
@@ -188,24 +178,16 @@ impl Broker {
 
     /// Freezes the JVM: connections stay open and nothing answers.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::Stop)
+        self.service.signal(Signal::Stop)
     }
 
     /// Lets a frozen JVM go on.
     pub fn resume(&self) -> Result<()> {
-        self.signal(Signal::Continue)
-    }
-
-    fn signal(&self, signal: Signal) -> Result<()> {
-        let child = self.child.as_ref().with_context(|| format!("broker {} does not run", self.name()))?;
-        process::signal(child.id(), signal)
+        self.service.signal(Signal::Continue)
     }
 
     fn prepare(&mut self, port: u16) -> Result<()> {
-        let data = self.folder.join("data");
-        if !self.options.keep_data && data.exists() {
-            fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
-        }
+        let data = self.service.prepare(self.options.keep_data)?;
         let controller = properties::free_port()?;
         let open = properties::listeners(port, controller);
         let mut extra = self.secured.as_ref().map(|secured| secured.properties(&open)).unwrap_or_default();
@@ -217,7 +199,6 @@ impl Broker {
         extra.extend(self.options.properties.iter().cloned());
         let text = properties::render(port, controller, &data, &extra);
         fs::write(self.properties(), text)?;
-        File::create(self.log())?;
         self.format()
     }
 
@@ -233,70 +214,23 @@ impl Broker {
     }
 
     fn launch(&mut self, detached: bool) -> Result<()> {
-        let log = File::options().append(true).create(true).open(self.log())?;
-        let begin = log.metadata()?.len();
-        let mut java = java(&self.jars, "INFO");
-        java.args(self.secured.iter().flat_map(Secured::java_arguments));
-        java.arg(format!("-Xmx{}m", self.options.heap_megabytes)).args(["-Xms128m", "kafka.Kafka"]);
-        java.arg(self.properties()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        if detached {
-            java.process_group(0); // Ctrl-C in the terminal is not meant for it
-        }
-        let child = java.spawn().context("cannot start java: `cargo xtask setup` tells how to get it")?;
-        self.remember(child.id(), detached)?;
-        self.child = Some(child);
-        self.await_ready(begin)
-    }
-
-    fn remember(&self, pid: u32, detached: bool) -> Result<()> {
-        let (name, bootstrap) = (self.options.name.clone(), self.bootstrap.clone());
-        let transactions = self.options.transactions.to_string();
-        Instance { name, pid, bootstrap, transactions, detached }.save(&self.folder)
-    }
-
-    /// Ready is what the broker itself calls started, with its port open.
-    fn await_ready(&mut self, begin: u64) -> Result<()> {
-        let (log, bootstrap) = (self.log(), self.bootstrap.clone());
-        let ready = wait::until(START_LIMIT, LOOK, || {
-            if !self.is_running() {
-                bail!("the broker ended while starting; from {}:\n{}", log.display(), reasons(&log, begin));
-            }
-            let started = read_from(&log, begin)?.contains(READY) && TcpStream::connect(&bootstrap).is_ok();
-            Ok(started.then_some(()))
-        })?;
-        ready.with_context(|| {
-            let reasons = reasons(&log, begin);
-            format!("the broker was not ready within {START_LIMIT:?}; from {}:\n{reasons}", log.display())
-        })
+        let mut command = java(&self.jars, "INFO");
+        command.args(self.secured.iter().flat_map(Secured::java_arguments));
+        command.arg(format!("-Xmx{}m", self.options.heap_megabytes)).args(["-Xms128m", "kafka.Kafka"]);
+        let mark = self.properties();
+        command.arg(&mark);
+        let note = note(self.options.transactions);
+        self.service.launch(Launch { command, address: &self.bootstrap, mark: &mark, note: &note, detached })
     }
 
     fn properties(&self) -> PathBuf {
-        self.folder.join("server.properties")
+        self.service.folder().join("server.properties")
     }
 }
 
-impl Drop for Broker {
-    fn drop(&mut self) {
-        if self.child.is_some() {
-            // Nobody reads this data again: there is nothing to end in good order for.
-            let _ = self.kill();
-        }
-    }
-}
-
-/// Takes the name, and ends what a process that died left running under it.
-fn claim(name: &str, folder: &Path) -> Result<File> {
-    let lock = File::create(folder.join("lock"))?;
-    if lock.try_lock().is_err() {
-        bail!("a broker named {name} is in use by another process: choose another name, or end that process");
-    }
-    if let Some(left) = Instance::load(folder).filter(Instance::is_alive) {
-        if left.detached {
-            bail!("{name} runs already, at {}; `cargo xtask kafka down --name {name}` ends it", left.bootstrap);
-        }
-        left.end()?;
-    }
-    Ok(lock)
+/// What tells a broker from another.
+pub(super) fn note(transactions: TransactionVersion) -> String {
+    format!("transaction version {transactions}")
 }
 
 fn java(jars: &Path, level: &str) -> Command {
@@ -304,50 +238,4 @@ fn java(jars: &Path, level: &str) -> Command {
     java.arg(format!("-Dkafka.log.level={level}")).arg(jars::logging());
     java.arg("-cp").arg(jars::class_path(jars));
     java
-}
-
-fn read_from(file: &Path, begin: u64) -> Result<String> {
-    let mut file = File::open(file)?;
-    file.seek(SeekFrom::Start(begin))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The reasons in what the broker said since `begin`; its last lines when it gave none. A broker that fails says why
-/// once, and then much about shutting down.
-fn reasons(log: &Path, begin: u64) -> String {
-    let text = read_from(log, begin).unwrap_or_default();
-    let words = [" ERROR ", " FATAL ", "Exception", "Caused by", "Error: "];
-    let reason = |line: &&str| words.iter().any(|word| line.contains(word));
-    let reasons: Vec<&str> = text.lines().filter(reason).take(10).collect();
-    if reasons.is_empty() { process::tail(&text, 20) } else { reasons.join("\n") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_belongs_to_one_process_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let lock = claim("a", folder.path()).unwrap();
-        assert!(claim("a", folder.path()).unwrap_err().to_string().contains("in use"));
-        drop(lock);
-        claim("a", folder.path()).unwrap();
-    }
-
-    #[test]
-    fn a_log_is_read_from_where_this_start_began() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("broker.log");
-        fs::write(&log, format!("{READY}\nsecond start\n")).unwrap();
-        let begin = READY.len() as u64 + 1;
-        assert_eq!(read_from(&log, begin).unwrap(), "second start\n");
-        assert_eq!(reasons(&log, begin), "second start");
-        fs::write(&log, "begin\n[x] ERROR bad port (Kafka)\nshutting down\n").unwrap();
-        assert_eq!(reasons(&log, 0), "[x] ERROR bad port (Kafka)");
-        fs::write(&log, "[x] ERROR fatal (Kafka)\njava.lang.OutOfMemoryError: Java heap space\n\tat a.b.C\n").unwrap();
-        assert!(reasons(&log, 0).ends_with("java.lang.OutOfMemoryError: Java heap space"), "not all are exceptions");
-    }
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask kafka up | down | status`: brokers for a person, which stay until they are ended.
 
-use super::instance::{self, Instance};
+use super::broker::{KIND, note};
 use super::{BOOTSTRAP_VARIABLE, Broker, BrokerOptions, TransactionVersion, bootstrap_from_environment};
+use crate::service::{self, Instance};
 use anyhow::{Result, bail};
 
 /// What to do.
@@ -32,9 +33,14 @@ pub struct UpOptions {
 pub fn run(action: Action) -> Result<()> {
     match action {
         Action::Up(options) => up(options),
-        Action::Down(Some(name)) => down(&instance::all().into_iter().filter(|at| at.name == name).collect::<Vec<_>>()),
-        Action::Down(None) => down(&instance::all().into_iter().filter(|at| at.detached).collect::<Vec<_>>()),
-        Action::Status => status(),
+        Action::Down(name) => service::down(&KIND, name.as_deref()),
+        Action::Status => {
+            if let Some(bootstrap) = bootstrap_from_environment() {
+                println!("{BOOTSTRAP_VARIABLE}={bootstrap} is set and is used instead of what follows");
+            }
+            service::status(&KIND);
+            Ok(())
+        }
     }
 }
 
@@ -43,19 +49,19 @@ fn up(options: UpOptions) -> Result<()> {
         println!("{BOOTSTRAP_VARIABLE}={bootstrap} is set: that broker is used, none is started");
         return Ok(());
     }
-    let running = Instance::load(&instance::folder(&options.name)?).filter(|at| at.detached && at.is_alive());
+    let running = Instance::load(&KIND.folder(&options.name)?).filter(|at| at.detached && at.is_alive());
     let instance = match running {
-        Some(instance) if instance.transactions != options.transactions.to_string() => bail!(
-            "{} runs with transaction version {}: end it first (`cargo xtask kafka down --name {}`), or give --name",
+        Some(instance) if instance.note != note(options.transactions) => bail!(
+            "{} runs with {}: end it first (`cargo xtask kafka down --name {}`), or give --name",
             instance.name,
-            instance.transactions,
+            instance.note,
             instance.name
         ),
         Some(instance) => instance,
         None => Broker::start_detached(broker_options(&options))?,
     };
-    println!("{}", describe(&instance));
-    println!("export {BOOTSTRAP_VARIABLE}={}", instance.bootstrap);
+    println!("{}", instance.describe());
+    println!("export {BOOTSTRAP_VARIABLE}={}", instance.address);
     Ok(())
 }
 
@@ -65,33 +71,4 @@ fn broker_options(options: &UpOptions) -> BrokerOptions {
         Some(port) => broker.port(port),
         None => broker,
     }
-}
-
-fn down(instances: &[Instance]) -> Result<()> {
-    if instances.is_empty() {
-        println!("no such broker");
-    }
-    for instance in instances {
-        let was = if instance.is_alive() { "ended" } else { "was not running any more" };
-        instance.end()?;
-        println!("{} (process {}) {was}", instance.name, instance.pid);
-    }
-    Ok(())
-}
-
-fn status() -> Result<()> {
-    if let Some(bootstrap) = bootstrap_from_environment() {
-        println!("{BOOTSTRAP_VARIABLE}={bootstrap} is set and is used instead of what follows");
-    }
-    let instances = instance::all();
-    if instances.is_empty() {
-        println!("no broker; `cargo xtask kafka up` starts one");
-    }
-    instances.iter().for_each(|instance| println!("{}", describe(instance)));
-    Ok(())
-}
-
-fn describe(at: &Instance) -> String {
-    let state = if at.is_alive() { "runs" } else { "does not run any more" };
-    format!("{}: {state}, process {}, {}, transaction version {}", at.name, at.pid, at.bootstrap, at.transactions)
 }

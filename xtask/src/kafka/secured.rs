@@ -3,13 +3,12 @@
 //! [`BrokerOptions::secured`](super::BrokerOptions::secured) asks for them. Certificates, users and a token endpoint are
 //! made when the broker is; the plaintext listener stays, for the tools and for the broker itself.
 
-mod certificates;
 mod tokens;
 
-pub use certificates::Certificates;
 pub use tokens::TokenEndpoint;
 
 use super::properties;
+use crate::certificates::Certificates;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,7 +69,7 @@ impl Listener {
     /// Which of the broker's certificates it shows.
     fn key_store(self) -> Option<&'static str> {
         match self {
-            Tls | MutualTls | SaslTls => Some("broker"),
+            Tls | MutualTls | SaslTls => Some("server"),
             Expired => Some("expired"),
             OtherName => Some("other-name"),
             SaslPlaintext | ShortSession => None,

@@ -40,6 +40,7 @@ const DASHBOARD: &str = "mailer-dashboard";
 const FILES: &str = "mailer-files";
 const HTTP: &str = "mailer-http";
 const IO: &str = "mailer-io";
+const TLS: &str = "mailer-tls";
 const POSTGRES: &str = "mailer-postgres";
 const WORKFLOW: &str = "mailer-workflow";
 const CLOUD_CREDENTIALS: &str = "mailer-cloud-credentials";
@@ -48,8 +49,8 @@ const GCP_IAM: &str = "mailer-gcp-iam";
 
 const VOCABULARY: &str = "mailer-core is the vocabulary: it knows nothing of ours";
 const BACKEND: &str = "a state backend knows only its contract (mailer-state) and the vocabulary";
-const CONNECTOR: &str = "a connector knows only mailer-core, and mailer-io for its threads: it works without the engine, and the engine \
-                         without it";
+const CONNECTOR: &str = "a connector knows only mailer-core, mailer-io for its threads and mailer-tls for its connections: it works \
+                         without the engine, and the engine without it";
 const PURE: &str = "plans are data: mailer-planner knows only mailer-core";
 const ENGINE: &str = "mailer-runtime is the front door to memory state and file checkpoints; connectors and other backends are \
                       brought by the application";
@@ -67,11 +68,12 @@ pub(super) const CRATES: &[Crate] = &[
     row(OPERATORS, &[CORE, STATE], "an operator knows records and state, not who runs it"),
     row(RUNTIME, &[CORE, STATE, STATE_MEMORY, CHECKPOINT, PLANNER, OPERATORS], ENGINE),
     row(IO, &[CORE], CONNECTOR),
-    row(KAFKA, &[CORE, IO], CONNECTOR),
+    row(TLS, &[CORE], CONNECTOR),
+    row(KAFKA, &[CORE, IO, TLS], CONNECTOR),
     row(RSKAFKA, &[CORE, IO], CONNECTOR),
     row(FILES, &[CORE], CONNECTOR),
     row(HTTP, &[CORE, IO], CONNECTOR),
-    row(POSTGRES, &[CORE, IO], CONNECTOR),
+    row(POSTGRES, &[CORE, IO, TLS], CONNECTOR),
     row(
         WORKFLOW,
         &[CORE, OPERATORS, RUNTIME],

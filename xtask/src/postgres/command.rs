@@ -1,8 +1,9 @@
 //! `cargo xtask postgres up | down | status`: servers for a person, which stay until they are ended.
 
-use super::server::Running;
+use super::server::{ENCRYPTS, KIND, security, url};
 use super::{Server, ServerOptions, URL_VARIABLE, url_from_environment};
-use anyhow::Result;
+use crate::service::{self, Instance};
+use anyhow::{Result, bail};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -24,18 +25,22 @@ pub struct UpOptions {
     pub port: Option<u16>,
     /// Go on with the data of the last time.
     pub keep: bool,
+    /// Encrypts, with certificates of its own.
+    pub tls: bool,
 }
 
 /// Carries it out.
 pub fn run(action: Action) -> Result<()> {
     match action {
         Action::Up(options) => up(options),
-        Action::Down(Some(name)) => down(&Running::load(&name).into_iter().collect::<Vec<_>>()),
-        Action::Down(None) => {
-            let started_by_up = Running::all()?.into_iter().filter(Running::outlives_its_starter);
-            down(&started_by_up.collect::<Vec<_>>())
+        Action::Down(name) => service::down(&KIND, name.as_deref()),
+        Action::Status => {
+            if let Some(url) = url_from_environment() {
+                println!("{URL_VARIABLE}={url} is set and is used instead of what follows");
+            }
+            service::status(&KIND);
+            Ok(())
         }
-        Action::Status => status(),
     }
 }
 
@@ -44,44 +49,29 @@ fn up(options: UpOptions) -> Result<()> {
         println!("{URL_VARIABLE}={url} is set: that server is used, none is started");
         return Ok(());
     }
-    let running = match Running::load(&options.name).filter(Running::outlives_its_starter) {
-        Some(running) => running,
-        None => {
-            let server = ServerOptions::named(&options.name).keep_data(options.keep);
-            Server::start_detached(match options.port {
-                Some(port) => server.port(port),
-                None => server,
-            })?
+    let running = Instance::load(&KIND.folder(&options.name)?).filter(|at| at.detached && at.is_alive());
+    let instance = match running {
+        Some(instance) if (instance.note == ENCRYPTS) != options.tls => {
+            let name = &options.name;
+            let how = if options.tls { "without TLS" } else { ENCRYPTS };
+            bail!("{name} runs {how}: end it first (`cargo xtask postgres down --name {name}`), or give --name")
         }
+        Some(instance) => instance,
+        None => Server::start_detached(server_options(&options))?,
     };
-    println!("{}", describe(&running));
-    println!("export {URL_VARIABLE}={}", running.url());
+    println!("{}", instance.describe());
+    if options.tls {
+        println!("its authority is in {}", security(&KIND.folder(&options.name)?).join("ca.pem").display());
+    }
+    println!("export {URL_VARIABLE}={}", url(&instance.address));
     Ok(())
 }
 
-fn down(servers: &[Running]) -> Result<()> {
-    if servers.is_empty() {
-        println!("no such server runs");
+fn server_options(options: &UpOptions) -> ServerOptions {
+    let server = ServerOptions::named(&options.name).keep_data(options.keep);
+    let server = if options.tls { server.tls() } else { server };
+    match options.port {
+        Some(port) => server.port(port),
+        None => server,
     }
-    for server in servers {
-        server.end()?;
-        println!("{} (process {}) ended", server.name, server.pid);
-    }
-    Ok(())
-}
-
-fn status() -> Result<()> {
-    if let Some(url) = url_from_environment() {
-        println!("{URL_VARIABLE}={url} is set and is used instead of what follows");
-    }
-    let servers = Running::all()?;
-    if servers.is_empty() {
-        println!("no server; `cargo xtask postgres up` starts one");
-    }
-    servers.iter().for_each(|server| println!("{}", describe(server)));
-    Ok(())
-}
-
-fn describe(server: &Running) -> String {
-    format!("{}: runs, process {}, {}", server.name, server.pid, server.url())
 }

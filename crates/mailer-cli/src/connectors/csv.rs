@@ -1,4 +1,4 @@
-//! Files of comma separated values: rows become records.
+//! Files of comma separated values: rows become records. How records become rows is in `csv_out`.
 
 use super::files::provenance;
 use super::text;
@@ -35,7 +35,7 @@ types: {amount: number}
 };
 
 /// What stands between fields; `None` for what cannot.
-fn delimiter(text: &str) -> Option<u8> {
+pub(super) fn delimiter(text: &str) -> Option<u8> {
     match (text, text.as_bytes()) {
         ("tab" | "\t", _) => Some(b'\t'),
         (_, [byte]) if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\n' | b'\r') => {
@@ -45,12 +45,16 @@ fn delimiter(text: &str) -> Option<u8> {
     }
 }
 
-/// What the schema cannot say.
-pub(super) fn check(settings: Fields<'_>, findings: &mut Findings) {
+pub(super) fn check_delimiter(settings: Fields<'_>, findings: &mut Findings) {
     if let Some(said) = settings.text("delimiter").filter(|said| delimiter(&said.value).is_none()) {
         let message = format!("{:?} cannot stand between the fields of a CSV file", said.value);
         findings.add(Code::BadValue, said.span, message, "write one character, such as \",\" or \";\", or `tab`");
     }
+}
+
+/// What the schema cannot say.
+pub(super) fn check(settings: Fields<'_>, findings: &mut Findings) {
+    check_delimiter(settings, findings);
     let columns = settings.texts("columns");
     for (place, column) in columns.iter().enumerate() {
         if columns[..place].iter().any(|other| other.value == column.value) {

@@ -1,12 +1,12 @@
 //! Files, standard input and standard output: JSON lines, and CSV.
 
-use super::{csv, encode, text};
+use super::{csv, csv_out, encode, look, text};
 use mailer_core::Result;
 use mailer_files::{DecodeLine, LineFile, LineFolder, Lines, Place, Stdin, StdoutLines};
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Provenance, Rule, Section, Shape, SinkConnector, SourceConnector, Target,
-    Value, Word,
+    Code, Decoder, Fields, Findings, Key, Outside, Provenance, Rule, Section, Shape, SinkConnector, SourceConnector,
+    Target, Value, Word,
 };
 
 const FORMATS: &[Word] = &[
@@ -33,6 +33,19 @@ csv:
 ",
 };
 
+/// Whether what is said of CSV is said of CSV.
+fn check_format(settings: Fields<'_>, findings: &mut Findings) {
+    if settings.has("csv") && settings.text("format").is_some_and(|format| format.value != "csv") {
+        let span = settings.key_span("csv");
+        findings.add(
+            Code::Conflict,
+            span,
+            "`csv` says nothing about files of JSON",
+            "write `format: csv`, or remove it",
+        );
+    }
+}
+
 pub(super) struct FileIn;
 
 impl SourceConnector for FileIn {
@@ -47,16 +60,12 @@ impl SourceConnector for FileIn {
                 findings.add(Code::BadValue, path.span, "the file is named twice", "name it once");
             }
         }
-        if settings.has("csv") && settings.text("format").is_some_and(|format| format.value != "csv") {
-            let span = settings.key_span("csv");
-            findings.add(
-                Code::Conflict,
-                span,
-                "`csv` says nothing about files of JSON",
-                "write `format: csv`, or remove it",
-            );
-        }
+        check_format(settings, findings);
         csv::check(settings.section("csv"), findings);
+    }
+
+    fn connect(&self, settings: Fields<'_>, outside: &mut Outside) {
+        settings.texts("path").iter().for_each(|path| look::readable_file(path, outside));
     }
 
     fn build(&self, env: &Env, id: &str, settings: Fields<'_>, decoder: Decoder) -> Result<Stream<Value>> {
@@ -141,7 +150,7 @@ impl SinkConnector for StdoutOut {
 
 const FILE_OUT: Section = Section {
     name: "file",
-    summary: "Writes JSON lines. To a file (`path`) they are appended, at least once: after a crash the lines since the last \
+    summary: "Writes JSON lines, or CSV. To a file (`path`) they are appended, at least once: after a crash the lines since the last \
               checkpoint come again. Into a folder (`folder`) they are written exactly once: every checkpoint with output \
               becomes a new file, which appears whole and never changes. Needs `checkpoint:` then.",
     keys: &[
@@ -153,10 +162,15 @@ const FILE_OUT: Section = Section {
              the memory of what was published, has to stay.",
         ),
         Key::optional("prefix", Shape::Text, "How the names of files in the folder begin.").or("part"),
+        Key::optional("format", Shape::Word(FORMATS), "What is in them.").or("json"),
+        Key::optional("csv", Shape::Section(&csv_out::SECTION), "What stands in the rows, with `format: csv`."),
     ],
-    rules: &[Rule::OneOf(&["path", "folder"]), Rule::Needs("prefix", "folder")],
+    rules: &[Rule::OneOf(&["path", "folder"]), Rule::Needs("prefix", "folder"), Rule::Needs("csv", "format")],
     example: "folder: totals
 prefix: total
+format: csv
+csv:
+  columns: {customer: key, total: sum}
 ",
 };
 
@@ -165,6 +179,28 @@ pub(super) struct FileOut;
 impl SinkConnector for FileOut {
     fn section(&self) -> &'static Section {
         &FILE_OUT
+    }
+
+    fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
+        check_format(settings, findings);
+        if text(settings, "format") != "csv" {
+            return;
+        }
+        if settings.has("csv") {
+            csv_out::check(settings.section("csv"), findings);
+        } else {
+            let help = "add `csv:` with `columns:`, such as `csv: {columns: {total: sum}}`";
+            findings.add(Code::MissingKey, settings.key_span("format"), "`format: csv` has no columns", help);
+        }
+    }
+
+    fn connect(&self, settings: Fields<'_>, outside: &mut Outside) {
+        if let Some(folder) = settings.text("folder") {
+            look::writable_folder(&folder, outside);
+        }
+        if let Some(path) = settings.text("path") {
+            look::writable_file(&path, outside);
+        }
     }
 
     fn is_exactly_once(&self, settings: Fields<'_>) -> bool {
@@ -180,12 +216,25 @@ impl SinkConnector for FileOut {
     }
 
     fn build(&self, stream: Stream<Value>, id: &str, settings: Fields<'_>) -> Result<()> {
-        let Some(folder) = settings.text("folder") else {
-            stream.sink(id, LineFile::new(text(settings, "path"), encode));
+        if text(settings, "format") != "csv" {
+            write(stream, id, settings, ("json", Vec::new()), encode);
             return Ok(());
-        };
-        let prefix = settings.text("prefix").map_or_else(|| "part".into(), |prefix| prefix.value);
-        stream.sink(id, LineFolder::new(folder.value, encode).prefix(prefix).extension("json"));
+        }
+        let rows = csv_out::Rows::new(settings.section("csv"));
+        let head = rows.head();
+        write(stream, id, settings, ("csv", head), move |record: &Value, out: &mut Vec<u8>| rows.row(record, out));
         Ok(())
     }
+}
+
+/// Into the folder or to the file: lines that `encode` makes, below a first one where there is one.
+fn write<E>(stream: Stream<Value>, id: &str, settings: Fields<'_>, (extension, head): (&str, Vec<u8>), encode: E)
+where
+    E: FnMut(&Value, &mut Vec<u8>) -> Result<()> + Clone + Send + Sync + 'static,
+{
+    let Some(folder) = settings.text("folder") else {
+        return stream.sink(id, LineFile::new(text(settings, "path"), encode).first_line(head));
+    };
+    let prefix = settings.text("prefix").map_or_else(|| "part".into(), |prefix| prefix.value);
+    stream.sink(id, LineFolder::new(folder.value, encode).prefix(prefix).extension(extension).first_line(head));
 }

@@ -1,11 +1,11 @@
 //! HTTP: lines that are posted to us, lines that we post.
 
-use super::{encode, text};
+use super::{encode, look, text};
 use mailer_core::Result;
 use mailer_http::{DecodeLine, HttpSink, HttpSource, Posted};
 use mailer_runtime::{Env, Stream};
 use mailer_workflow::{
-    Code, Decoder, Fields, Findings, Key, Provenance, Section, Shape, SinkConnector, SourceConnector, Value,
+    Code, Decoder, Fields, Findings, Key, Outside, Provenance, Section, Shape, SinkConnector, SourceConnector, Value,
 };
 
 const SOURCE: Section = Section {
@@ -49,6 +49,12 @@ impl SourceConnector for HttpIn {
         {
             let message = format!("\"{}\" is no address to listen at", listen.value);
             findings.add(Code::BadValue, listen.span, message, "write an address and a port, such as 127.0.0.1:8080");
+        }
+    }
+
+    fn connect(&self, settings: Fields<'_>, outside: &mut Outside) {
+        if let Some(listen) = settings.text("listen") {
+            look::free_address(&listen, outside);
         }
     }
 
@@ -134,6 +140,12 @@ impl SinkConnector for HttpOut {
                 "this is no URL of HTTP",
                 "write it like http://localhost:9090/path",
             );
+        }
+    }
+
+    fn connect(&self, settings: Fields<'_>, outside: &mut Outside) {
+        if let Some(url) = settings.text("url") {
+            look::answering_url(&url, outside);
         }
     }
 

@@ -1,16 +1,28 @@
 //! PostgreSQL: rows, exactly once.
 
+use super::csv_out::columns;
 use super::text;
 use mailer_core::{Record, Result};
-use mailer_postgres::{Cell, Place, PostgresSink};
+use mailer_postgres::{Cell, Place, PostgresSink, SslMode, Tls};
 use mailer_runtime::Stream;
 use mailer_workflow::{
-    Code, Fields, Findings, Identity, Key, Outside, Path, Section, Shape, SinkConnector, Target, Value, Word,
+    Code, Fields, Findings, Identity, Key, Outside, Path, Section, Shape, SinkConnector, Span, Target, Value, Word,
 };
 
 const MODES: &[Word] = &[
     Word::new("insert", "every record becomes a row"),
     Word::new("upsert", "a record replaces the row with its `key`; of several the last one counts"),
+];
+
+/// The keys of TLS: libpq's words, as this file writes keys.
+const TLS: [&str; 4] = ["sslMode", "sslRootCert", "sslCert", "sslKey"];
+
+const SSL_MODES: &[Word] = &[
+    Word::new("disable", "not encrypted"),
+    Word::new("prefer", "encrypted where the server can, but its certificate is not looked at"),
+    Word::new("require", "encrypted or refused; the certificate is looked at only with `sslRootCert`"),
+    Word::new("verify-ca", "encrypted, and the certificate is of a trusted authority"),
+    Word::new("verify-full", "the same, and it is for the host in `url`: what to use across a network"),
 ];
 
 const SECTION: Section = Section {
@@ -36,6 +48,21 @@ const SECTION: Section = Section {
         )
         .or("the name of the workflow"),
         Key::optional("timeout", Shape::Duration, "How long one publish may take.").or("60s"),
+        Key::optional(
+            "sslMode",
+            Shape::Word(SSL_MODES),
+            "How the connection is protected. This and the three below may stand in `url` instead, as `sslmode`, `sslrootcert`, \
+             `sslcert` and `sslkey`.",
+        )
+        .or("prefer"),
+        Key::optional(
+            "sslRootCert",
+            Shape::Text,
+            "A PEM file with the authorities to trust, or `system` with `verify-full`. Without it `verify-ca` and \
+             `verify-full` trust those of this system.",
+        ),
+        Key::optional("sslCert", Shape::Text, "A PEM file with our own certificate, for servers that ask for one."),
+        Key::optional("sslKey", Shape::Text, "A PEM file with its private key, not encrypted."),
     ],
     rules: &[],
     example: "url: \"${DATABASE_URL:-postgres://localhost/shop}\"
@@ -45,6 +72,8 @@ mode: upsert
 key: customer
 progressId: totals-v1
 timeout: 60s
+sslMode: verify-full
+sslRootCert: /etc/ssl/company.pem
 ",
 };
 
@@ -56,12 +85,7 @@ impl SinkConnector for PostgresOut {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        if let Some(url) = settings.text("url")
-            && let Err(error) = Place::parse(&url.value)
-        {
-            let help = "write it like postgres://user:password@host:5432/database";
-            findings.add(Code::BadValue, url.span, error.message().to_owned(), help);
-        }
+        check_place(settings, findings);
         let (upserts, keys) = (text(settings, "mode") == "upsert", settings.texts("key"));
         if upserts && keys.is_empty() {
             let (span, help) = (settings.key_span("mode"), "add `key:` with the columns that make a row the same");
@@ -114,11 +138,46 @@ impl SinkConnector for PostgresOut {
     }
 }
 
+/// The database, and how it is reached.
+fn check_place(settings: Fields<'_>, findings: &mut Findings) {
+    let Some(url) = settings.text("url") else { return };
+    if let Err(error) = Place::parse(&url.value) {
+        let help = "write it like postgres://user:password@host:5432/database";
+        return findings.add(Code::BadValue, url.span, error.message().to_owned(), help);
+    }
+    if settings.text("sslMode").is_some_and(|mode| mode.value.parse::<SslMode>().is_err()) {
+        return; // a finding already: no word of this key
+    }
+    if let Err(error) = tls(settings).and_then(|tls| Place::with(&url.value, tls.as_ref())) {
+        let help = "say it once, in `url` or with these keys, and name certificate and key together";
+        findings.add(Code::Conflict, tls_span(settings), error.message().to_owned(), help);
+    }
+}
+
+/// TLS, where the section says anything of it.
+fn tls(settings: Fields<'_>) -> Result<Option<Tls>> {
+    let words = TLS.map(|key| settings.text(key).map(|text| text.value));
+    if words.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let [mode, root, certificate, key] = &words;
+    Tls::of_words(mode.as_deref(), root.as_deref(), certificate.as_deref(), key.as_deref()).map(Some)
+}
+
+fn tls_span(settings: Fields<'_>) -> Span {
+    let key = TLS.into_iter().find(|key| settings.text(key).is_some());
+    key.map_or_else(|| settings.span(), |key| settings.key_span(key))
+}
+
 fn sink(settings: Fields<'_>) -> PostgresSink {
     let columns = columns(settings).into_iter().map(|(column, _)| column);
     let mut sink = PostgresSink::new(text(settings, "url"), text(settings, "table")).columns(columns);
     if text(settings, "mode") == "upsert" {
         sink = sink.upsert(settings.texts("key").into_iter().map(|key| key.value));
+    }
+    // What cannot be meant was a finding.
+    if let Ok(Some(tls)) = tls(settings) {
+        sink = sink.tls(tls);
     }
     if let Some(id) = settings.text("progressId") {
         sink = sink.progress_id(id.value);
@@ -127,13 +186,6 @@ fn sink(settings: Fields<'_>) -> PostgresSink {
         sink = sink.timeout(timeout.value);
     }
     sink
-}
-
-/// Columns with the fields that go there; the check has said which fields are none.
-fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
-    let Some(columns) = settings.value("columns") else { return Vec::new() };
-    let fields = columns.value.fields().iter();
-    fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
 }
 
 fn cell(value: &Value) -> Cell {

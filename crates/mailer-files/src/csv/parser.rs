@@ -16,6 +16,8 @@ const LONGEST: usize = 16 << 20;
 pub struct OpenCsv {
     pub(super) parser: Parser,
     pub(super) columns: Arc<Columns>,
+    /// The names as the file has them; empty where it has none.
+    pub(super) head: String,
 }
 
 impl OpenCsv {
@@ -29,7 +31,7 @@ impl OpenCsv {
         let reader = ReaderBuilder::new().delimiter(delimiter).build();
         let (bytes, ends) = (vec![0; 1_024], vec![0; 32]);
         let parser = Parser { reader, bytes, ends, filled: 0, fields: 0, written: Vec::new() };
-        Ok(Self { parser, columns: Arc::default() })
+        Ok(Self { parser, columns: Arc::default(), head: String::new() })
     }
 }
 

@@ -6,6 +6,7 @@ use super::tls::Tls;
 use super::{Pem, TlsSettings};
 use crate::client::{Cause, Failure};
 use mailer_core::ErrorKind;
+use mailer_tls::{certificates, private_key};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
@@ -50,8 +51,8 @@ fn acceptor(shown: &(String, String), clients: Option<&Authority>) -> TlsAccepto
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let chain = Pem::text(shown.0.clone()).certificates().unwrap();
-    let config = builder.with_single_cert(chain, Pem::text(shown.1.clone()).private_key().unwrap()).unwrap();
+    let chain = certificates(&Pem::text(shown.0.clone())).unwrap();
+    let config = builder.with_single_cert(chain, private_key(&Pem::text(shown.1.clone())).unwrap()).unwrap();
     TlsAcceptor::from(Arc::new(config))
 }
 

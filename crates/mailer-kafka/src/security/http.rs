@@ -1,7 +1,7 @@
 //! One HTTP request, as a token endpoint needs it: HTTP/1.1 by hyper over our own TLS, so that there is one provider of
 //! cryptography and one set of words for what can go wrong.
 
-use super::pem::Pem;
+use super::Pem;
 use super::secret::Secret;
 use super::tls::Tls;
 use super::{TlsSettings, options};

@@ -1,7 +1,7 @@
 //! Tokens of an OIDC provider, by the client credentials grant (RFC 6749, section 4.4).
 
+use super::Pem;
 use super::http::{Answer, Endpoint};
-use super::pem::Pem;
 use super::secret::Secret;
 use super::token::{Token, check_extensions};
 use base64::Engine;

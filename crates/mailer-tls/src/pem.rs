@@ -18,7 +18,7 @@ enum Origin {
 }
 
 impl Pem {
-    /// In this file. It is read again whenever a connector connects to its cluster anew.
+    /// In this file. It is read again whenever a connector connects anew.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self(Origin::File(path.into()))
     }
@@ -33,32 +33,6 @@ impl Pem {
             Origin::Text(text) => Ok(text.clone()),
             Origin::File(path) => std::fs::read(path).map(Arc::from).map_err(|e| unreadable(self, &e)),
         }
-    }
-
-    /// The certificates in it, at least one.
-    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>> {
-        let text = self.read()?;
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-        match certificates {
-            Ok(certificates) if certificates.is_empty() => Err(self.lacks("certificate", "CERTIFICATE")),
-            Ok(certificates) => Ok(certificates),
-            Err(error) => Err(self.broken(&error)),
-        }
-    }
-
-    /// The private key in it.
-    pub(super) fn private_key(&self) -> Result<PrivateKeyDer<'static>> {
-        let text = self.read()?;
-        if is_encrypted(&text) {
-            return Err(Error::invalid_plan(format!(
-                "the private key in {self} is encrypted, which is not supported: decrypt it with `openssl pkcs8 -in \
-                 KEY -out PLAIN`, and let the file's permissions protect it"
-            )));
-        }
-        PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-            pem::Error::NoItemsFound => self.lacks("private key", "PRIVATE KEY"),
-            error => self.broken(&error),
-        })
     }
 
     fn lacks(&self, what: &str, label: &str) -> Error {
@@ -78,6 +52,32 @@ impl Pem {
         };
         Error::invalid_plan(format!("cannot read {self}: {what}; is the file whole?"))
     }
+}
+
+/// The certificates in it, at least one. What is missing or broken is an `InvalidPlan`.
+pub fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>> {
+    let text = pem.read()?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match certificates {
+        Ok(certificates) if certificates.is_empty() => Err(pem.lacks("certificate", "CERTIFICATE")),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(pem.broken(&error)),
+    }
+}
+
+/// The private key in it. What is missing or broken is an `InvalidPlan`.
+pub fn private_key(pem: &Pem) -> Result<PrivateKeyDer<'static>> {
+    let text = pem.read()?;
+    if is_encrypted(&text) {
+        return Err(Error::invalid_plan(format!(
+            "the private key in {pem} is encrypted, which is not supported: decrypt it with `openssl pkcs8 -in KEY -out \
+             PLAIN`, and let the file's permissions protect it"
+        )));
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound => pem.lacks("private key", "PRIVATE KEY"),
+        error => pem.broken(&error),
+    })
 }
 
 fn unreadable(pem: &Pem, error: &std::io::Error) -> Error {
@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn what_is_missing_or_broken_is_named() {
         let text = "-----BEGIN PRIVATE KEY-----\nMAMC*hunter2*\n-----END PRIVATE KEY-----\n";
-        assert!(refused(Pem::file("no/such.pem").certificates()).contains("no/such.pem"));
-        assert!(refused(Pem::text("").certificates()).contains("BEGIN CERTIFICATE"));
-        assert!(refused(Pem::text("a keystore").private_key()).contains("BEGIN PRIVATE KEY"));
-        assert!(refused(Pem::text(text).certificates()).contains("no base64"));
-        let error = refused(Pem::text(text).private_key());
+        assert!(refused(certificates(&Pem::file("no/such.pem"))).contains("no/such.pem"));
+        assert!(refused(certificates(&Pem::text(""))).contains("BEGIN CERTIFICATE"));
+        assert!(refused(private_key(&Pem::text("a keystore"))).contains("BEGIN PRIVATE KEY"));
+        assert!(refused(certificates(&Pem::text(text))).contains("no base64"));
+        let error = refused(private_key(&Pem::text(text)));
         assert!(error.contains("no base64") && !error.contains("hunter2"), "{error}");
-        let error = refused(Pem::text("-----BEGIN CERTIFICATE-----\nAAAA\n").certificates());
+        let error = refused(certificates(&Pem::text("-----BEGIN CERTIFICATE-----\nAAAA\n")));
         assert!(error.contains("no end"), "{error}");
     }
 
@@ -135,7 +135,7 @@ mod tests {
         for text in
             ["-----BEGIN ENCRYPTED PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"]
         {
-            assert!(refused(Pem::text(text).private_key()).contains("openssl pkcs8"));
+            assert!(refused(private_key(&Pem::text(text))).contains("openssl pkcs8"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates for one broker and its clients, made when it starts: nothing that expires is kept in the repository.
+//! Certificates for one server and its clients, made when it starts: nothing that expires is kept in the repository.
 
 use anyhow::Result;
 use rcgen::{
@@ -8,7 +8,7 @@ use rcgen::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files of one broker, all PEM.
+/// The files of one server, all PEM.
 #[derive(Debug, Clone)]
 pub struct Certificates {
     folder: PathBuf,
@@ -18,15 +18,16 @@ pub struct Certificates {
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
 impl Certificates {
-    pub(super) fn create(folder: &Path) -> Result<Self> {
+    /// Makes them in `folder`.
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
         let certificates = Self { folder: folder.to_owned() };
         let (trusted, stranger) = (authority("Mailer test CA")?, authority("A stranger's CA")?);
         fs::write(certificates.authority(), trusted.pem())?;
         fs::write(certificates.other_authority(), stranger.pem())?;
         let here = ["localhost", "127.0.0.1", "::1"].as_slice();
-        certificates.write_broker("broker", here, &trusted, |_| {})?;
-        certificates.write_broker("other-name", &["elsewhere.example"], &trusted, |_| {})?;
-        certificates.write_broker("expired", here, &trusted, |params| {
+        certificates.write_server("server", here, &trusted, |_| {})?;
+        certificates.write_server("other-name", &["elsewhere.example"], &trusted, |_| {})?;
+        certificates.write_server("expired", here, &trusted, |params| {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2021, 1, 1);
         })?;
@@ -35,7 +36,7 @@ impl Certificates {
         Ok(certificates)
     }
 
-    /// Who signed the broker's certificates.
+    /// Who signed the server's certificates.
     pub fn authority(&self) -> PathBuf {
         self.file("ca.pem")
     }
@@ -45,7 +46,7 @@ impl Certificates {
         self.file("other-ca.pem")
     }
 
-    /// Certificate and private key that the broker takes from a client.
+    /// Certificate and private key that the server takes from a client, whose name is `client`.
     pub fn client(&self) -> (PathBuf, PathBuf) {
         (self.file("client.pem"), self.file("client.key"))
     }
@@ -55,8 +56,13 @@ impl Certificates {
         (self.file("stranger.pem"), self.file("stranger.key"))
     }
 
+    /// Certificate and private key of the server.
+    pub(crate) fn server(&self) -> (PathBuf, PathBuf) {
+        (self.file("server.pem"), self.file("server.key"))
+    }
+
     /// Private key and certificate in one file, as Kafka reads them.
-    pub(super) fn key_store(&self, name: &str) -> PathBuf {
+    pub(crate) fn key_store(&self, name: &str) -> PathBuf {
         self.file(&format!("{name}.store.pem"))
     }
 
@@ -64,7 +70,7 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    fn write_broker(
+    fn write_server(
         &self,
         name: &str,
         hosts: &[&str],
@@ -73,18 +79,24 @@ impl Certificates {
     ) -> Result<()> {
         let mut params = params(name, hosts, ExtendedKeyUsagePurpose::ServerAuth)?;
         change(&mut params);
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, authority)?;
-        fs::write(self.key_store(name), format!("{}{}", key.serialize_pem(), certificate.pem()))?;
+        let (certificate, key) = self.write(name, params, authority)?;
+        fs::write(self.key_store(name), format!("{key}{certificate}"))?;
         Ok(())
     }
 
     fn write_client(&self, name: &str, authority: &Authority) -> Result<()> {
-        let key = KeyPair::generate()?;
-        let certificate = params(name, &[], ExtendedKeyUsagePurpose::ClientAuth)?.signed_by(&key, authority)?;
-        fs::write(self.file(&format!("{name}.pem")), certificate.pem())?;
-        fs::write(self.file(&format!("{name}.key")), key.serialize_pem())?;
+        self.write(name, params(name, &[], ExtendedKeyUsagePurpose::ClientAuth)?, authority)?;
         Ok(())
+    }
+
+    /// Writes a certificate and its key, and returns both.
+    fn write(&self, name: &str, params: CertificateParams, authority: &Authority) -> Result<(String, String)> {
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, authority)?.pem();
+        let key = key.serialize_pem();
+        fs::write(self.file(&format!("{name}.pem")), &certificate)?;
+        fs::write(self.file(&format!("{name}.key")), &key)?;
+        Ok((certificate, key))
     }
 }
 
