@@ -23,8 +23,17 @@ pub struct Running {
 }
 
 pub fn start(token: &str) -> Running {
+    start_with(dashboard().token(token).allow_host("jobs.test"))
+}
+
+/// On any free port.
+pub fn dashboard() -> Dashboard {
+    Dashboard::new(parse_address(":0").unwrap())
+}
+
+pub fn start_with(dashboard: Dashboard) -> Running {
     let folder = tempfile::tempdir().unwrap();
-    let endpoint = Dashboard::new(parse_address(":0").unwrap()).token(token).allow_host("jobs.test").listen().unwrap();
+    let endpoint = dashboard.listen().unwrap();
     let address = endpoint.address();
     let env = Env::new("observed").workers(2);
     let env =

@@ -2,10 +2,12 @@
 //! runs under a seed with crashes ([`run_seeded`]).
 
 mod by_hand;
+mod counting;
 mod folder;
 mod input;
 
 pub use by_hand::TestDriver;
+pub use counting::Counting;
 pub use input::{TestInput, TestReader};
 
 pub use crate::driver::Seed;

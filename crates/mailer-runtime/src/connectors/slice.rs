@@ -158,4 +158,8 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
     fn position(&self, split: &SplitId) -> u64 {
         self.positions.get(split).copied().unwrap_or_default()
     }
+
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        Some(self.position(split))
+    }
 }
