@@ -19,12 +19,15 @@ const PATIENCE = 60_000;
 
 let browser;
 let folder;
+/** Jobs that are to be killed, whatever a test has come to: one that is left would keep the tests from ending. */
+const jobs = new Set();
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "mailer-browser-"));
   mkdirSync(shots, { recursive: true });
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 });
 after(async () => {
+  await Promise.all([...jobs].map((kill) => kill()));
   await browser?.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -42,6 +45,7 @@ async function start(name, address, ...flags) {
     child.once("exit", resolve);
     child.kill("SIGKILL");
   });
+  jobs.add(kill);
   return { url, kill };
 }
 
@@ -106,7 +110,7 @@ test("checkpoints appear with their phases, and can be walked through by keyboar
   const count = await page.locator("#timeline .completed").count();
   await page.waitForFunction((least) => document.querySelectorAll("#timeline .completed").length > least, count);
   assert.equal(Number(await page.evaluate(() => document.activeElement.dataset.id)), before - 1, "the focus stays while the page goes on");
-  await page.waitForFunction(() => document.querySelector("#keyed tbody td")?.textContent === "totals");
+  await page.waitForFunction(() => document.querySelector("#keyed tbody td")?.textContent.startsWith("totals"));
   await page.waitForFunction(() => document.querySelectorAll("#sources tbody tr").length === 2);
   assert.deepEqual(troubles, []);
   await close();

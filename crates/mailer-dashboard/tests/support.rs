@@ -9,7 +9,7 @@
 )]
 
 use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
-use mailer_runtime::{Blackhole, Env, FileStorage, Generator, Job, Stop};
+use mailer_runtime::{Blackhole, Env, FileStorage, Generator, Job, SinkFactory, Stop};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -32,6 +32,11 @@ pub fn dashboard() -> Dashboard {
 }
 
 pub fn start_with(dashboard: Dashboard) -> Running {
+    start_into(dashboard, Blackhole)
+}
+
+/// The same with a sink of one's own.
+pub fn start_into(dashboard: Dashboard, sink: impl SinkFactory<(u64, u64)>) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let endpoint = dashboard.listen().unwrap();
     let address = endpoint.address();
@@ -42,7 +47,7 @@ pub fn start_with(dashboard: Dashboard) -> Running {
         .watermarks(mailer_runtime::Watermarks::monotonic())
         .key_by(|n| n % 100)
         .aggregate("counts", || 0u64, |count, _| *count += 1, |key, count| (*key, *count))
-        .sink("out", Blackhole);
+        .sink("out", sink);
     Running { address, job: env.start().unwrap(), _folder: folder }
 }
 

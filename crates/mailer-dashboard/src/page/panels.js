@@ -29,28 +29,32 @@ export function stages(status) {
     return el("tr", { "data-stage": stage.name }, cell(number === 0 ? el("strong", {}, stage.name) : ""), cell(String(number), "number"), cell(bar),
       cell(percent(worker.busy), "number"), cell(percent(worker.blocked), "number extra"), cell(rate(worker.rate), "number"), cell(behind, "number extra"));
   }));
-  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number extra"], ["Records", "number"], ["Event time behind", "number extra"]], rows));
+  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number extra"], ["Records", "number"], ["Time behind", "number extra"]], rows));
 }
 
 function splitState(split) {
   return split.paused ? "paused: ahead of the others" : split.idle ? "idle" : "";
 }
 
+/** A partition: how far it is behind, where its source can tell, and where it stands. */
 function splitRow(split, most, now) {
-  const bar = el("div", { class: "meter", role: "img", "aria-label": split.lag === null ? "lag not known" : `lag ${count(split.lag)}` }, share("", (split.lag ?? 0) / most));
   const behind = split.watermark === null ? "–" : duration(Math.max(0, now - split.watermark) / 1000);
   const notes = [splitState(split), split.position === null ? "" : `at ${split.position.toLocaleString("en")}`].filter(Boolean).join(" · ");
-  return el("tr", { "data-lag": split.lag ?? "" }, cell([split.name, notes ? el("div", { class: "sub" }, notes) : null]), cell(bar), cell(count(split.lag), "number"), cell(behind, "number"));
+  const name = cell([split.name, notes ? el("div", { class: "sub" }, notes) : null]);
+  if (most === null) return el("tr", {}, name, cell(behind, "number"));
+  const bar = el("div", { class: "meter", role: "img", "aria-label": split.lag === null ? "lag not known" : `lag ${count(split.lag)}` }, share("", (split.lag ?? 0) / most));
+  return el("tr", { "data-lag": split.lag ?? "" }, name, cell(bar, "bar"), cell(count(split.lag), "number"), cell(behind, "number"));
 }
 
 export function sources(status) {
   const parts = status.sources.flatMap((source) => {
-    const lags = source.splits.map((split) => split.lag ?? 0);
-    const rows = source.splits.map((split) => splitRow(split, Math.max(1, ...lags), status.now));
-    const known = source.splits.some((split) => split.lag !== null);
-    const total = known ? el("span", { class: "sub" }, ` ${count(lags.reduce((a, b) => a + b, 0))} records behind in ${source.splits.length} partitions`) : null;
+    const lags = source.splits.map((split) => split.lag).filter((lag) => lag !== null);
+    const most = lags.length ? Math.max(1, ...lags) : null;
+    const rows = source.splits.map((split) => splitRow(split, most, status.now));
+    const lagging = most === null ? [] : [["Lag"], ["Records", "number"]];
+    const total = most === null ? null : el("span", { class: "sub" }, ` ${count(lags.reduce((a, b) => a + b, 0))} records behind in ${source.splits.length} partitions`);
     const standing = source.standing ? el("p", { class: "note strong" }, `Has stood still for ${duration(source.standing.seconds)}; it waits for ${source.standing.waitsFor}`) : null;
-    return [el("p", {}, el("strong", {}, source.name), total), standing, table([["Partition"], ["Lag"], ["Records", "number"], ["Event time behind", "number"]], rows)].filter(Boolean);
+    return [el("p", {}, el("strong", {}, source.name), total), standing, table([["Partition"], ...lagging, ["Time behind", "number"]], rows)].filter(Boolean);
   });
   show("sources", ...(parts.length ? parts : [empty("No source has started yet.")]));
 }
