@@ -43,7 +43,7 @@ function splitRow(split, most, now) {
   const name = cell([split.name, notes ? el("div", { class: "sub" }, notes) : null]);
   if (most === null) return el("tr", {}, name, cell(behind, "number"));
   const bar = el("div", { class: "meter", role: "img", "aria-label": split.lag === null ? "lag not known" : `lag ${count(split.lag)}` }, share("", (split.lag ?? 0) / most));
-  return el("tr", { "data-lag": split.lag ?? "" }, name, cell(bar, "bar"), cell(count(split.lag), "number"), cell(behind, "number"));
+  return el("tr", { "data-lag": split.lag ?? "" }, name, cell(bar, "lag"), cell(count(split.lag), "number"), cell(behind, "number"));
 }
 
 export function sources(status) {
