@@ -3,6 +3,7 @@
 mod client;
 mod draw;
 mod figures;
+mod room;
 
 use crate::cli::TopOptions;
 use crate::commands::{Outcome, say};

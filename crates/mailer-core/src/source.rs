@@ -103,6 +103,12 @@ pub trait Source: Send + 'static {
         None
     }
 
+    /// Where it stands in the split as one number that only grows: an offset, bytes, records; for those who watch. `None`
+    /// where its position is not such a number.
+    fn offset(&self, _split: &SplitId) -> Option<u64> {
+        None
+    }
+
     /// Stops handing out records of one split, or goes on: its event time is too far ahead of the others. `false` when
     /// the source cannot do that: the job then refuses to align it.
     fn pause(&mut self, _split: &SplitId, _paused: bool) -> bool {

@@ -25,11 +25,14 @@
 
 mod address;
 mod auth;
+mod exposition;
 mod guard;
 mod page;
+mod patient;
 mod rates;
 mod router;
 mod sampler;
+mod serve;
 mod server;
 mod view;
 

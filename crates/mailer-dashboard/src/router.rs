@@ -1,6 +1,7 @@
 //! Which path leads where.
 
 use crate::auth::{Hosts, Token};
+use crate::exposition::corrected;
 use crate::guard::guard;
 use crate::page::{self, file};
 use crate::sampler::Picture;
@@ -75,7 +76,7 @@ fn json(text: String) -> impl IntoResponse {
 }
 
 async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, PROMETHEUS)], app.prometheus.render())
+    ([(header::CONTENT_TYPE, PROMETHEUS)], corrected(&app.prometheus.render()))
 }
 
 async fn status(State(app): State<App>) -> impl IntoResponse {

@@ -3,13 +3,18 @@
 use crate::auth::{Hosts, Token};
 use crate::router::{App, router};
 use crate::sampler::Sampler;
+use crate::serve::serve;
 use mailer_core::{Error, Result};
 use mailer_runtime::JobWatch;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// See [`Dashboard::patience`].
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A dashboard and its options.
 ///
@@ -27,12 +32,13 @@ pub struct Dashboard {
     address: SocketAddr,
     hosts: Hosts,
     token: Option<Token>,
+    patience: Duration,
 }
 
 impl Dashboard {
     /// At this address, without actions.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, hosts: Hosts::default(), token: None }
+        Self { address, hosts: Hosts::default(), token: None, patience: PATIENCE }
     }
 
     /// Allows actions (checkpoint, savepoint, drain) to those who show `token`. An empty one allows nothing.
@@ -44,6 +50,13 @@ impl Dashboard {
     /// Answers to this host name too. IP addresses and `localhost` are always answered to.
     pub fn allow_host(mut self, name: &str) -> Self {
         self.hosts.allow(name);
+        self
+    }
+
+    /// How long a client may take to say what it wants, leave a connection unused, or not read what it has asked for, before
+    /// it is let go. 30 seconds unless told otherwise.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -96,17 +109,13 @@ impl Endpoint {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let mut sampler = Sampler::new(job.clone(), prometheus.clone(), dashboard.token.is_some());
             let (sender, pictures) = watch::channel(Arc::new(sampler.look()));
-            let ended = ended(pictures.clone());
-            let Dashboard { hosts, token, .. } = dashboard;
-            let app = App { job, pictures, prometheus, token, hosts: Arc::new(hosts), pages: App::pages() };
+            let Dashboard { hosts, token, patience, .. } = dashboard;
+            let (seen, hosts) = (pictures.clone(), Arc::new(hosts));
+            let app = App { job, pictures, prometheus, token, hosts, pages: App::pages() };
             tokio::spawn(sampler.run(sender));
             tracing::info!(%address, "the dashboard listens");
-            axum::serve(listener, router(app)).with_graceful_shutdown(ended).await
+            serve(listener, router(app), seen, patience).await;
+            Ok(())
         })
     }
-}
-
-/// The sampler goes when the job has ended.
-async fn ended(mut pictures: watch::Receiver<Arc<crate::sampler::Picture>>) {
-    while pictures.changed().await.is_ok() {}
 }

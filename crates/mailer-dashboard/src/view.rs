@@ -23,6 +23,8 @@ pub(crate) fn status(status: &JobStatus, rates: &Rates, now: Timestamp, has_acti
         .state_sizes
         .iter()
         .map(|state| json!({"operator": state.operator, "entries": state.entries, "bytes": state.bytes}));
+    let lookups =
+        status.lookups.iter().map(|it| json!({"operator": it.operator, "hits": it.hits, "misses": it.misses}));
     json!({
         "version": 1,
         "job": status.job,
@@ -37,6 +39,7 @@ pub(crate) fn status(status: &JobStatus, rates: &Rates, now: Timestamp, has_acti
         "sinks": list(sinks),
         "operators": list(operators),
         "keyedState": list(state),
+        "lookups": list(lookups),
         "staging": {"bytes": status.staged_bytes, "budget": status.staging_budget},
         "checkpoint": {
             "phase": status.phase,
@@ -84,6 +87,7 @@ fn stage(stage: &StageStatus, rates: &Rates) -> Value {
         "rate": rates.stage(stage),
         "watermark": event_time(stage.watermark),
         "keyed": stage.is_keyed,
+        "flushing": stage.flushing.as_secs_f64(),
         "workers": list(workers),
     })
 }
@@ -102,6 +106,7 @@ fn edge(edge: &EdgeStatus, rates: &Rates) -> Value {
         "fullness": edge.fullness(),
         "pressure": rates.pressure(edge),
         "refused": edge.refused,
+        "blocked": edge.blocked.as_secs_f64(),
     })
 }
 
@@ -122,6 +127,7 @@ fn split(split: &SplitStatus) -> Value {
         "idle": split.idle,
         "paused": split.paused,
         "lag": split.lag,
+        "position": split.position,
     })
 }
 

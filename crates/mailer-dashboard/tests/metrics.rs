@@ -72,7 +72,7 @@ fn what_is_exported_under_load_is_what_the_table_says() {
 
 fn kind_name(kind: MetricKind) -> &'static str {
     match kind {
-        MetricKind::Counter => "counter",
+        MetricKind::Counter | MetricKind::Time => "counter",
         MetricKind::Gauge => "gauge",
         MetricKind::Histogram => "histogram",
     }

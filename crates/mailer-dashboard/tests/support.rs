@@ -9,7 +9,7 @@
 )]
 
 use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
-use mailer_runtime::{Blackhole, Env, FileStorage, Generator, Job, Stop};
+use mailer_runtime::{Blackhole, Env, FileStorage, Generator, Job, SinkFactory, Stop};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -23,8 +23,22 @@ pub struct Running {
 }
 
 pub fn start(token: &str) -> Running {
+    start_with(dashboard().token(token).allow_host("jobs.test"))
+}
+
+/// On any free port.
+pub fn dashboard() -> Dashboard {
+    Dashboard::new(parse_address(":0").unwrap())
+}
+
+pub fn start_with(dashboard: Dashboard) -> Running {
+    start_into(dashboard, Blackhole)
+}
+
+/// The same with a sink of one's own.
+pub fn start_into(dashboard: Dashboard, sink: impl SinkFactory<(u64, u64)>) -> Running {
     let folder = tempfile::tempdir().unwrap();
-    let endpoint = Dashboard::new(parse_address(":0").unwrap()).token(token).allow_host("jobs.test").listen().unwrap();
+    let endpoint = dashboard.listen().unwrap();
     let address = endpoint.address();
     let env = Env::new("observed").workers(2);
     let env =
@@ -33,7 +47,7 @@ pub fn start(token: &str) -> Running {
         .watermarks(mailer_runtime::Watermarks::monotonic())
         .key_by(|n| n % 100)
         .aggregate("counts", || 0u64, |count, _| *count += 1, |key, count| (*key, *count))
-        .sink("out", Blackhole);
+        .sink("out", sink);
     Running { address, job: env.start().unwrap(), _folder: folder }
 }
 

@@ -224,6 +224,10 @@ impl<F: Format> Source for FilesReader<F> {
         self.open.get(split).map(position_of::<F>).unwrap_or_default()
     }
 
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        Some(self.position(split))
+    }
+
     fn split_state(&self, split: &SplitId) -> Option<SplitState> {
         let ended = self.open.get(split).is_none_or(|file| file.ended);
         Some(if ended { SplitState::Ended } else { SplitState::Reading })

@@ -165,4 +165,8 @@ impl<D: DecodeLine> Source for StdinReader<D> {
     fn position(&self, _split: &SplitId) -> u64 {
         self.lines
     }
+
+    fn offset(&self, _split: &SplitId) -> Option<u64> {
+        Some(self.lines)
+    }
 }

@@ -291,6 +291,10 @@ impl<D: DecodeLine> Source for HttpReader<D> {
     fn position(&self, _split: &SplitId) -> u64 {
         self.taken
     }
+
+    fn offset(&self, _split: &SplitId) -> Option<u64> {
+        Some(self.taken)
+    }
 }
 
 impl<D: DecodeLine> fmt::Debug for HttpReader<D> {

@@ -153,7 +153,7 @@ impl Assembly<'_> {
             true => Watermark::NONE,
             false => self.restored_watermark(names.iter().map(|(name, _)| name.as_str()), worker),
         };
-        let state = self.counters.state_meter();
+        let state = self.counters.state_meter(stage.id);
         Ok(TaskCore::new(name, place, store, self.origin.is_durable(), state, restored, self.shared.clone()))
     }
 

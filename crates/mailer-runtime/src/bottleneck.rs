@@ -218,6 +218,7 @@ mod tests {
             records: by_worker.iter().map(|worker| worker.records).sum(),
             watermark: None,
             is_keyed: name == "totals",
+            flushing: Duration::ZERO,
             by_worker,
         }
     }
@@ -233,6 +234,7 @@ mod tests {
             capacity_bytes: 100,
             records: 0,
             refused: 0,
+            blocked: Duration::ZERO,
         }
     }
 

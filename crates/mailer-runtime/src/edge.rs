@@ -4,10 +4,11 @@
 //! refuses; the sender's task holds the element back and waits. Drained batches travel back in a second ring, so that a
 //! steady pipeline allocates no batch.
 
+use crate::tally::Tally;
 use mailer_core::{Batch, Element, MAX_BATCH_RECORDS};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
+use std::time::Duration;
 
 /// Batches kept for their return to the sender.
 const RECYCLED: usize = 8;
@@ -26,14 +27,88 @@ impl<T> Parcel<T> {
     }
 }
 
-/// How full one ring is. Read by status; written by both ends.
+/// How full one ring is, and what went through it. Each end counts for itself, so no instruction is locked for it; each
+/// has cache lines of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    pub(crate) batches: AtomicUsize,
-    pub(crate) bytes: AtomicUsize,
-    pub(crate) refused: AtomicU64,
-    /// Records that were taken.
-    pub(crate) records: AtomicU64,
+    sent: Sent,
+    taken: Taken,
+}
+
+/// Written by the sender.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Sent {
+    batches: Tally,
+    bytes: Tally,
+    records: Tally,
+    refused: Tally,
+    blocked: Tally,
+}
+
+/// Written by the receiver.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Taken {
+    batches: Tally,
+    bytes: Tally,
+}
+
+/// What is in the ring. What was taken is read first: whoever looks from a third thread never sees less than nothing.
+fn between(taken: &Tally, sent: &Tally) -> usize {
+    let taken = taken.get();
+    sent.get().saturating_sub(taken) as usize
+}
+
+impl Meter {
+    /// An element is offered to the ring: counted before it can be received, so that nobody sees more taken than sent.
+    pub(crate) fn offer(&self, bytes: usize) {
+        self.sent.bytes.add(bytes as u64);
+        self.sent.batches.add(1);
+    }
+
+    /// The ring has it.
+    pub(crate) fn accept(&self, records: usize) {
+        self.sent.records.add(records as u64);
+    }
+
+    /// The ring was full after all.
+    fn give_back(&self, bytes: usize) {
+        self.sent.bytes.take_back(bytes as u64);
+        self.sent.batches.take_back(1);
+        self.sent.refused.add(1);
+    }
+
+    /// The receiver has taken an element out.
+    pub(crate) fn take(&self, bytes: usize) {
+        self.taken.bytes.add(bytes as u64);
+        self.taken.batches.add(1);
+    }
+
+    /// Elements queued.
+    pub(crate) fn batches(&self) -> usize {
+        between(&self.taken.batches, &self.sent.batches)
+    }
+
+    /// Bytes queued.
+    pub(crate) fn bytes(&self) -> usize {
+        between(&self.taken.bytes, &self.sent.bytes)
+    }
+
+    /// Records that were taken in.
+    pub(crate) fn records(&self) -> u64 {
+        self.sent.records.get()
+    }
+
+    /// How often the sender was refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.sent.refused.get()
+    }
+
+    /// How long the sender has held something back.
+    pub(crate) fn blocked(&self) -> Duration {
+        self.sent.blocked.time()
+    }
 }
 
 /// The bounds of one ring.
@@ -79,32 +154,33 @@ impl<T> Sender<T> {
     /// Sends, or gives the element back when the ring is full. One element always fits into an empty ring, whatever its
     /// size: a record larger than the limit must still pass.
     pub(crate) fn try_send(&mut self, parcel: Parcel<T>) -> Result<(), Parcel<T>> {
-        let waiting = self.meter.bytes.load(Relaxed);
+        let waiting = self.meter.bytes();
         if parcel.bytes > 0 && waiting > 0 && waiting + parcel.bytes > self.limit {
-            self.meter.refused.fetch_add(1, Relaxed);
+            self.meter.sent.refused.add(1);
             return Err(parcel);
         }
-        // Counted before it can be received, so that the receiver never counts below zero.
         let bytes = parcel.bytes;
         let records = match &parcel.element {
-            Element::Batch(batch) => batch.len() as u64,
+            Element::Batch(batch) => batch.len(),
             _ => 0,
         };
-        self.meter.bytes.fetch_add(bytes, Relaxed);
-        self.meter.batches.fetch_add(1, Relaxed);
+        self.meter.offer(bytes);
         match self.ring.push(parcel) {
             Ok(()) => {
-                self.meter.records.fetch_add(records, Relaxed);
+                self.meter.accept(records);
                 self.receiver.wake_by_ref();
                 Ok(())
             }
             Err(rtrb::PushError::Full(parcel)) => {
-                self.meter.bytes.fetch_sub(bytes, Relaxed);
-                self.meter.batches.fetch_sub(1, Relaxed);
-                self.meter.refused.fetch_add(1, Relaxed);
+                self.meter.give_back(bytes);
                 Err(parcel)
             }
         }
+    }
+
+    /// Something has been held back for so much longer.
+    pub(crate) fn note_blocked(&self, time: Duration) {
+        self.meter.sent.blocked.add_time(time);
     }
 
     /// An empty batch: one that came back, or a new one.
@@ -116,8 +192,7 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     pub(crate) fn try_receive(&mut self) -> Option<Parcel<T>> {
         let parcel = self.ring.pop().ok()?;
-        self.meter.bytes.fetch_sub(parcel.bytes, Relaxed);
-        self.meter.batches.fetch_sub(1, Relaxed);
+        self.meter.take(parcel.bytes);
         self.sender.wake_by_ref();
         Some(parcel)
     }
@@ -150,7 +225,7 @@ mod tests {
         let (mut sender, mut receiver, meter) = pair(2, 1_000);
         assert!(sender.try_send(batch(1)).is_ok() && sender.try_send(batch(1)).is_ok());
         assert!(sender.try_send(batch(1)).is_err());
-        assert_eq!(meter.refused.load(Relaxed), 1);
+        assert_eq!(meter.refused(), 1);
         assert!(receiver.try_receive().is_some());
         assert!(sender.try_send(batch(1)).is_ok());
     }
@@ -161,9 +236,9 @@ mod tests {
         assert!(sender.try_send(batch(5_000)).is_ok(), "an empty ring takes anything");
         assert!(sender.try_send(batch(1)).is_err());
         assert!(sender.try_send(Parcel::marker(Element::Idle)).is_ok(), "markers count no bytes");
-        assert_eq!(meter.bytes.load(Relaxed), 5_000);
+        assert_eq!(meter.bytes(), 5_000);
         receiver.try_receive();
-        assert_eq!(meter.bytes.load(Relaxed), 0);
+        assert_eq!(meter.bytes(), 0);
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub use event::JobEvent;
 pub use publishes::PublishStatus;
 pub use restart::RestartPolicy;
 pub use status::{
-    EdgeStatus, JobState, JobStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus, SplitStatus,
-    StageStatus, StandingSource, StateStatus, WorkerStatus,
+    EdgeStatus, JobState, JobStatus, LookupStatus, OperatorStatus, RecoveryReport, SinkStatus, SourceStatus,
+    SplitStatus, StageStatus, StandingSource, StateStatus, WorkerStatus,
 };
 pub use timeline::{CheckpointOutcome, CheckpointPhase, CheckpointStatus};
 pub use watch::JobWatch;

@@ -63,7 +63,9 @@ mod recovery;
 mod report;
 mod shared;
 mod standing;
+mod store;
 mod stream;
+mod tally;
 mod task;
 pub mod testing;
 mod tokio_spawner;
@@ -74,8 +76,8 @@ pub use connectors::{Blackhole, Collect, Generator, SliceSource, Stdout};
 pub use env::Env;
 pub use job::{
     CheckpointOutcome, CheckpointPhase, CheckpointStatus, EdgeStatus, ErrorStatus, Job, JobEvent, JobState, JobStatus,
-    JobWatch, METRICS, Metric, MetricKind, OperatorStatus, PublishStatus, RecoveryReport, RestartPolicy, SinkStatus,
-    SourceStatus, SplitStatus, StageStatus, StandingSource, StateStatus, Stop, WorkerStatus,
+    JobWatch, LookupStatus, METRICS, Metric, MetricKind, OperatorStatus, PublishStatus, RecoveryReport, RestartPolicy,
+    SinkStatus, SourceStatus, SplitStatus, StageStatus, StandingSource, StateStatus, Stop, WorkerStatus,
 };
 pub use mailer_checkpoint::FileStorage;
 pub use mailer_core::{

@@ -13,8 +13,10 @@ pub(crate) use side::{SideReader, Tagged};
 pub(crate) use staged_sink::StagedSink;
 
 use crate::report::PartKind;
-use mailer_core::{Barrier, Batch, FlushJob, Result, SealJob, Timestamp, Watermark};
+use mailer_core::{Barrier, Batch, Clock, FlushJob, Result, SealJob, Timestamp, Watermark};
 use mailer_state::{SnapshotJob, StateStore};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Takes a stream of elements. The task calls [`Node::flush`] until it returns `true`, then exactly one other method: so
 /// a node has at most the output of one element to hold back, and nothing is held back when a marker arrives.
@@ -40,6 +42,10 @@ pub(crate) struct TaskContext {
     pub(crate) bytes_per_record: usize,
     /// Processing time: the clock when the step in hand began.
     pub(crate) now: Timestamp,
+    /// Measures what lasts: waiting for room, writing state back.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Time spent on writing state back at the barrier in hand.
+    pub(crate) flushing: Duration,
     /// Jobs handed over at the barrier in hand.
     pub(crate) jobs: Vec<PartJob>,
 }

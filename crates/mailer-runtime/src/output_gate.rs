@@ -7,10 +7,11 @@
 use crate::edge::{Parcel, Sender};
 use crate::node::{Node, TaskContext};
 use mailer_core::{
-    Barrier, Batch, Either, Element, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record, Result, Watermark,
+    Barrier, Batch, Clock, Either, Element, Keyed, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, Record, Result, Watermark,
 };
 use std::collections::VecDeque;
 use std::mem::size_of;
+use std::time::Duration;
 
 /// Puts records into the buffers of their targets.
 pub(crate) trait Route<T>: Send {
@@ -27,12 +28,16 @@ pub(crate) struct Target<T> {
     buffer: Batch<T>,
     bytes: usize,
     held: VecDeque<Parcel<T>>,
+    /// Up to when the time of `held` is put down.
+    blocked: Option<Duration>,
 }
 
 impl<T: Send, R: Route<T>> OutputGate<T, R> {
     pub(crate) fn new(senders: Vec<Sender<T>>, route: R) -> Self {
-        let target =
-            |mut sender: Sender<T>| Target { buffer: sender.buffer(), sender, bytes: 0, held: VecDeque::new() };
+        let target = |mut sender: Sender<T>| {
+            let (buffer, held) = (sender.buffer(), VecDeque::new());
+            Target { buffer, sender, bytes: 0, held, blocked: None }
+        };
         Self { targets: senders.into_iter().map(target).collect(), route }
     }
 
@@ -74,8 +79,21 @@ impl<T> Target<T> {
         }
     }
 
-    /// Sends what is held back; `true` when nothing is left.
-    fn flush(&mut self) -> bool {
+    /// Sends what is held back; `true` when nothing is left. The clock is asked only while something is held.
+    fn flush(&mut self, clock: &dyn Clock) -> bool {
+        if self.held.is_empty() {
+            return true;
+        }
+        let is_clear = self.send_held();
+        let now = clock.monotonic();
+        if let Some(since) = self.blocked {
+            self.sender.note_blocked(now.saturating_sub(since));
+        }
+        self.blocked = (!is_clear).then_some(now);
+        is_clear
+    }
+
+    fn send_held(&mut self) -> bool {
         while let Some(parcel) = self.held.pop_front() {
             if let Err(parcel) = self.sender.try_send(parcel) {
                 self.held.push_front(parcel);
@@ -93,10 +111,10 @@ impl<T: Send, R: Route<T>> Node<T> for OutputGate<T, R> {
         Ok(())
     }
 
-    fn flush(&mut self, _cx: &mut TaskContext) -> Result<bool> {
+    fn flush(&mut self, cx: &mut TaskContext) -> Result<bool> {
         let mut clear = true;
         for target in &mut self.targets {
-            clear &= target.flush();
+            clear &= target.flush(cx.clock.as_ref());
         }
         Ok(clear)
     }

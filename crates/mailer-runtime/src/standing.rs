@@ -84,6 +84,7 @@ mod tests {
             records,
             watermark,
             is_keyed: false,
+            flushing: Duration::ZERO,
             by_worker: vec![worker],
         }];
         let split = SplitStatus {
@@ -93,6 +94,7 @@ mod tests {
             idle: false,
             paused: false,
             lag: Some(lag),
+            position: None,
         };
         status.sources = vec![SourceStatus { name, splits: vec![split] }];
         status.staging_budget = 100;

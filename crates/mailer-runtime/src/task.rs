@@ -9,12 +9,14 @@ pub(crate) use source::{RestoredSources, SourcePlace, SourceTask};
 pub(crate) use stage::StageTask;
 
 use crate::job::counters::{StageMeter, StateMeter};
-use crate::node::{PartJob, TaskContext};
+use crate::node::{NoStore, PartJob, TaskContext};
 use crate::report::{PartDone, PartFailed, Reached, Report, SourcePositions};
 use crate::shared::JobShared;
+use crate::store::MeteredStore;
 use mailer_core::{Barrier, Result, Watermark};
 use mailer_state::{SnapshotJob, SnapshotPart, StateStore};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a step achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,17 +71,19 @@ impl TaskCore {
         shared: Arc<JobShared>,
     ) -> Self {
         let stateful = store.is_some();
-        let store = store.unwrap_or_else(|| Box::new(crate::node::NoStore));
-        let context = TaskContext { store, bytes_per_record: 0, now: shared.clock.wall(), jobs: Vec::new() };
+        let store: Box<dyn StateStore> = match store {
+            Some(store) => Box::new(MeteredStore::new(store, state.clone())),
+            None => Box::new(NoStore),
+        };
+        let (now, clock, flushing) = (shared.clock.wall(), shared.clock.clone(), Duration::ZERO);
+        let context = TaskContext { store, bytes_per_record: 0, now, clock, flushing, jobs: Vec::new() };
         Self { name, context, stateful, durable, state, restored, place, shared }
     }
 
     /// Reports the snapshot of `barrier` and starts its jobs. The nodes have handled the barrier already.
     fn hand_in(&mut self, barrier: Barrier, positions: Option<SourcePositions>, watermark: Watermark) -> Result<()> {
         if self.stateful && self.durable {
-            self.state.set(self.context.store.usage());
-            let job = self.context.store.snapshot(barrier.checkpoint)?;
-            self.context.jobs.push(PartJob::State(job));
+            self.freeze(barrier)?;
         }
         let jobs = std::mem::take(&mut self.context.jobs);
         let id = barrier.checkpoint;
@@ -89,6 +93,17 @@ impl TaskCore {
         for job in jobs {
             self.spawn(barrier, job);
         }
+        Ok(())
+    }
+
+    /// Takes the store's part of the checkpoint, and puts down what the barrier has cost so far.
+    fn freeze(&mut self, barrier: Barrier) -> Result<()> {
+        let began = self.shared.clock.monotonic();
+        self.state.set(self.context.store.usage());
+        let job = self.context.store.snapshot(barrier.checkpoint)?;
+        self.context.jobs.push(PartJob::State(job));
+        let frozen = self.shared.clock.monotonic().saturating_sub(began);
+        self.state.note_flush(std::mem::take(&mut self.context.flushing) + frozen);
         Ok(())
     }
 

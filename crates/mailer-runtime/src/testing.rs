@@ -2,11 +2,13 @@
 //! runs under a seed with crashes ([`run_seeded`]).
 
 mod by_hand;
+mod counting;
 mod folder;
 mod input;
 mod staged;
 
 pub use by_hand::TestDriver;
+pub use counting::Counting;
 pub use input::{TestInput, TestReader};
 pub use staged::{MemoryStager, staged};
 

@@ -59,6 +59,14 @@ fn checkpoints_and_state_are_told_phase_by_phase() {
     assert!(last.kind == "periodic" && last.state_bytes > 0 && last.started.0 > 0, "{last:?}");
     assert_eq!(status.state_sizes.len(), 1);
     assert_eq!(status.state_sizes[0].operator.as_deref(), Some("counts"));
+    // Each of the hundred keys was asked for at the backend once; every later look-up found it.
+    let [lookups] = status.lookups.as_slice() else { panic!("{:?}", status.lookups) };
+    assert!(lookups.operator == "counts" && lookups.misses == 100 && lookups.hits > 100, "{lookups:?}");
+    let flushing: Vec<_> = status.stages.iter().map(|stage| !stage.flushing.is_zero()).collect();
+    assert_eq!(flushing, [false, true], "only the keyed stage writes state back");
+    until(&watch, "how far it has read", |status| {
+        status.sources[0].splits.iter().all(|split| split.position.is_some_and(|position| position > 0))
+    });
     let plan = watch.plan();
     assert_eq!(plan.edges[0].name, status.edges[0].name);
     assert!(status.edges[0].records > 0);

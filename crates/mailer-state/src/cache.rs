@@ -1,5 +1,6 @@
 //! The decoded entries of one typed state: what keeps the store beneath off the per-record path.
 
+use crate::Lookups;
 use hashbrown::HashTable;
 use mailer_core::Result;
 
@@ -19,6 +20,8 @@ pub(crate) struct Cache<Q, V> {
     free: Vec<u32>,
     dirty: Vec<u32>,
     limit: usize,
+    /// Since they were told last.
+    lookups: Lookups,
 }
 
 /// Key groups take the top bits of a key's hash, so within a worker these hardly differ; the table tells entries apart by
@@ -30,8 +33,8 @@ fn spread(hash: u64) -> u64 {
 
 impl<Q, V> Cache<Q, V> {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { table: HashTable::new(), slots: Vec::new(), free: Vec::new(), dirty: Vec::new(), limit: 0 }
-            .limited(limit)
+        let (table, lookups) = (HashTable::new(), Lookups::default());
+        Self { table, slots: Vec::new(), free: Vec::new(), dirty: Vec::new(), limit: 0, lookups }.limited(limit)
     }
 
     pub(crate) fn limited(self, limit: usize) -> Self {
@@ -39,17 +42,25 @@ impl<Q, V> Cache<Q, V> {
     }
 
     #[inline]
-    pub(crate) fn find(&self, hash: u64, is: impl Fn(&Q) -> bool) -> Option<usize> {
+    pub(crate) fn find(&mut self, hash: u64, is: impl Fn(&Q) -> bool) -> Option<usize> {
         let slots = &self.slots;
         let found = self.table.find(spread(hash), |&at| {
             let slot = &slots[at as usize];
             slot.hash == hash && is(&slot.key)
         });
+        // A plain number beside the table: what a look-up costs does not show it.
+        self.lookups.hits += u64::from(found.is_some());
         found.map(|&at| at as usize)
+    }
+
+    /// How often [`Cache::find`] found, and how often what it did not find was [inserted](Cache::insert), since the last call.
+    pub(crate) fn take_lookups(&mut self) -> Lookups {
+        std::mem::take(&mut self.lookups)
     }
 
     /// Adds a clean entry that [`Cache::find`] did not find. The caller has made room.
     pub(crate) fn insert(&mut self, hash: u64, key: Q, value: Option<V>) -> usize {
+        self.lookups.misses += 1;
         let slot = Slot { hash, key, value, dirty: false };
         let at = match self.free.pop() {
             Some(at) => {
@@ -146,6 +157,17 @@ mod tests {
         assert_eq!(cache.find(5, |key| *key == "a"), Some(a));
         assert_eq!(cache.find(5, |key| *key == "b"), Some(b));
         assert_eq!(cache.find(5, |key| *key == "c"), None);
+    }
+
+    #[test]
+    fn lookups_are_told_once() {
+        let mut cache = Cache::new(10);
+        cache.insert(5, "a", Some(1));
+        cache.find(5, |key| *key == "a");
+        cache.find(5, |key| *key == "a");
+        cache.find(5, |key| *key == "b");
+        assert_eq!(cache.take_lookups(), Lookups { hits: 2, misses: 1 });
+        assert_eq!(cache.take_lookups(), Lookups::default());
     }
 
     #[test]

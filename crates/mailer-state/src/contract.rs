@@ -1,5 +1,6 @@
 //! What a state backend implements: bytes in, bytes out, and snapshots whose cost follows what changed.
 
+use crate::StateId;
 use mailer_core::{BlobRef, BlobStore, CheckpointId, OwnerEpoch, Result};
 use std::any::Any;
 use std::fmt;
@@ -72,6 +73,22 @@ pub struct StateUsage {
     pub bytes: u64,
 }
 
+/// How often typed state was asked for an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lookups {
+    /// The entry was there, decoded.
+    pub hits: u64,
+    /// The store had to be asked.
+    pub misses: u64,
+}
+
+impl std::ops::AddAssign for Lookups {
+    fn add_assign(&mut self, more: Self) {
+        self.hits += more.hits;
+        self.misses += more.misses;
+    }
+}
+
 /// How much a backend holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateTotals {
@@ -106,4 +123,8 @@ pub trait StateStore: Send + 'static {
     fn usage(&self) -> Vec<StateUsage> {
         Vec::new()
     }
+
+    /// Typed state tells how often it was asked for an entry since it told last: at the barrier, before the snapshot. The
+    /// engine listens, in front of every store; a backend leaves it.
+    fn note_lookups(&mut self, _state: StateId, _lookups: Lookups) {}
 }

@@ -22,7 +22,7 @@ mod value;
 mod window;
 
 pub use contract::{
-    OpenBackend, OpenContext, SnapshotJob, SnapshotPart, StateBackend, StateSnapshot, StateStore, StateTotals,
+    Lookups, OpenBackend, OpenContext, SnapshotJob, SnapshotPart, StateBackend, StateSnapshot, StateStore, StateTotals,
     StateUsage,
 };
 pub use descriptor::{StateDescriptor, StateId};

@@ -59,7 +59,7 @@ where
         store: &mut dyn StateStore,
         mut visit: impl FnMut(UK, UV) -> Result<bool>,
     ) -> Result<()> {
-        self.write_back(store)?;
+        self.write_changes(store)?;
         let id = self.place.id;
         store.scan(self.place.bytes(hash, key)?, &mut |entry, value| {
             let user = codec::decode(StateKey::parse(entry)?.user_key).map_err(|error| error.context(id))?;
@@ -83,6 +83,11 @@ where
 
     /// See [`ValueState::write_back`](crate::ValueState::write_back).
     pub fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
+        store.note_lookups(self.place.id, self.cache.take_lookups());
+        self.write_changes(store)
+    }
+
+    fn write_changes(&mut self, store: &mut dyn StateStore) -> Result<()> {
         let Self { place, cache, value } = self;
         let id = place.id;
         cache.write_back(|_, (hash, key, user), slot| {

@@ -67,6 +67,7 @@ impl<K: Serialize + Eq + Clone, V: Send + 'static, C: Codec<V>> ValueState<K, V,
 
     /// Writes every changed value into `store`. Called at the barrier, before [`StateStore::snapshot`].
     pub fn write_back(&mut self, store: &mut dyn StateStore) -> Result<()> {
+        store.note_lookups(self.place.id, self.cache.take_lookups());
         let Self { place, codec, cache, value } = self;
         let id = place.id;
         cache.write_back(|hash, key, slot| {

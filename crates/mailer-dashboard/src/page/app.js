@@ -1,7 +1,7 @@
 // Brings the page up to date, once a second, from the events of the job.
 
 import * as checkpoints from "/checkpoints.js";
-import { el, find, say, set } from "/dom.js";
+import { count, el, find, say, set } from "/dom.js";
 import { Graph } from "/graph.js";
 import * as panels from "/panels.js";
 
@@ -22,6 +22,14 @@ function header(status) {
 /** Names stand between backticks. */
 const named = (text) => text.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
 
+/** What to say when no stage is slow: sources may be behind all the same, by more than a second of what is read. */
+function calm(status) {
+  const lag = status.sources.flatMap((source) => source.splits).reduce((sum, split) => sum + (split.lag ?? 0), 0);
+  const heads = status.stages.filter((stage) => !status.edges.some((edge) => edge.to === stage.name));
+  const read = heads.reduce((sum, stage) => sum + (stage.rate ?? 0), 0);
+  return lag > read ? `No stage holds the job up; ${count(lag)} records wait in its sources.` : "Nothing holds the job up: it keeps up with its sources.";
+}
+
 function verdict(status) {
   const error = status.errors.at(-1);
   const isDown = ["failed", "blocked", "restarting"].includes(status.state);
@@ -29,7 +37,7 @@ function verdict(status) {
   const [tone, text] = isDown ? ["bad", `The job is ${status.state}: ${error?.message ?? "see the errors below"}`]
     : status.bottleneck ? ["warn", status.bottleneck.sentence]
     : standing ? ["warn", `\`${standing.name}\` stands still: it waits for ${standing.standing.waitsFor}`]
-    : status.state === "running" ? ["", "Nothing holds the job up: it keeps up with its sources."]
+    : status.state === "running" ? ["", calm(status)]
     : ["", `The job is ${status.state}.`];
   set(find("verdict"), "class", `verdict ${tone}`);
   if (find("sentence").textContent !== text.replaceAll("`", "")) find("sentence").replaceChildren(...named(text));

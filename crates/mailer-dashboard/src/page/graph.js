@@ -78,8 +78,8 @@ function drawNode(stage, box) {
     svg("rect", { class: "body", width: NODE, height: box.h, rx: 12 }),
     svg("text", { class: "name", x: 14, y: 25 }, cut(stage.name, 22)), svg("text", { class: "steps", x: 14, y: 43 }, cut(steps(stage), 31)),
     svg("text", { class: "rate", x: 14, y: 64 }), svg("text", { class: "meta", x: NODE - 14, y: 64, "text-anchor": "end" }),
-    svg("g", { class: "badge", transform: `translate(${NODE - 100} -10)` }, svg("rect", { width: 86, height: 20, rx: 10 }),
-      svg("text", { class: "tag", x: 43, y: 14, "text-anchor": "middle" }, "BOTTLENECK")), ...rows);
+    svg("g", { class: "badge", transform: `translate(${NODE - 112} -10)` }, svg("rect", { width: 98, height: 20, rx: 10 }),
+      svg("text", { class: "tag", x: 49, y: 14, "text-anchor": "middle" }, "BOTTLENECK")), ...rows);
 }
 
 function updateNode(node, stage, live, isSlow) {

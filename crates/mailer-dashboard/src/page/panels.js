@@ -29,46 +29,66 @@ export function stages(status) {
     return el("tr", { "data-stage": stage.name }, cell(number === 0 ? el("strong", {}, stage.name) : ""), cell(String(number), "number"), cell(bar),
       cell(percent(worker.busy), "number"), cell(percent(worker.blocked), "number extra"), cell(rate(worker.rate), "number"), cell(behind, "number extra"));
   }));
-  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number extra"], ["Records", "number"], ["Event time behind", "number extra"]], rows));
+  show("stages", table([["Stage"], ["Worker", "number"], ["Time"], ["Busy", "number"], ["Blocked", "number extra"], ["Records", "number"], ["Time behind", "number extra"]], rows));
 }
 
 function splitState(split) {
   return split.paused ? "paused: ahead of the others" : split.idle ? "idle" : "";
 }
 
+/** A partition: how far it is behind, where its source can tell, and where it stands. */
+function splitRow(split, most, now) {
+  const behind = split.watermark === null ? "–" : duration(Math.max(0, now - split.watermark) / 1000);
+  const notes = [splitState(split), split.position === null ? "" : `at ${split.position.toLocaleString("en")}`].filter(Boolean).join(" · ");
+  const name = cell([split.name, notes ? el("div", { class: "sub" }, notes) : null]);
+  if (most === null) return el("tr", {}, name, cell(behind, "number"));
+  const bar = el("div", { class: "meter", role: "img", "aria-label": split.lag === null ? "lag not known" : `lag ${count(split.lag)}` }, share("", (split.lag ?? 0) / most));
+  return el("tr", { "data-lag": split.lag ?? "" }, name, cell(bar, "lag"), cell(count(split.lag), "number"), cell(behind, "number"));
+}
+
 export function sources(status) {
   const parts = status.sources.flatMap((source) => {
-    const most = Math.max(1, ...source.splits.map((split) => split.lag ?? 0));
-    const rows = source.splits.map((split) => {
-      const lag = el("div", { class: "meter", role: "img", "aria-label": `lag ${count(split.lag)}` }, share("", (split.lag ?? 0) / most));
-      const behind = split.watermark === null ? "–" : duration(Math.max(0, status.now - split.watermark) / 1000);
-      const note = splitState(split);
-      return el("tr", {}, cell([split.name, note ? el("div", { class: "sub" }, note) : null]), cell(lag), cell(count(split.lag), "number"), cell(behind, "number"));
-    });
+    const lags = source.splits.map((split) => split.lag).filter((lag) => lag !== null);
+    const most = lags.length ? Math.max(1, ...lags) : null;
+    const rows = source.splits.map((split) => splitRow(split, most, status.now));
+    const lagging = most === null ? [] : [["Lag"], ["Records", "number"]];
+    const total = most === null ? null : el("span", { class: "sub" }, ` ${count(lags.reduce((a, b) => a + b, 0))} records behind in ${source.splits.length} partitions`);
     const standing = source.standing ? el("p", { class: "note strong" }, `Has stood still for ${duration(source.standing.seconds)}; it waits for ${source.standing.waitsFor}`) : null;
-    return [el("p", {}, el("strong", {}, source.name)), standing, table([["Partition"], ["Lag"], ["Records", "number"], ["Event time behind", "number"]], rows)].filter(Boolean);
+    return [el("p", {}, el("strong", {}, source.name), total), standing, table([["Partition"], ...lagging, ["Time behind", "number"]], rows)].filter(Boolean);
   });
   show("sources", ...(parts.length ? parts : [empty("No source has started yet.")]));
 }
 
+/** How often an operator found what it looked up without asking the backend. */
+function found(lookups) {
+  const all = lookups ? lookups.hits + lookups.misses : 0;
+  return all ? el("div", { class: "sub" }, `${percent(lookups.hits / all)} of look-ups found decoded`) : null;
+}
+
 export function keyedState(status) {
   const most = Math.max(1, ...status.keyedState.map((state) => state.bytes));
-  const rows = status.keyedState.map((state) => el("tr", {}, cell(state.operator ?? "all operators (estimate)"),
+  const lookups = (operator) => status.lookups.find((one) => one.operator === operator);
+  const rows = status.keyedState.map((state) => el("tr", {}, cell([state.operator ?? "all operators (estimate)", found(lookups(state.operator))]),
     cell(el("div", { class: "meter", role: "img", "aria-label": bytes(state.bytes) }, share("", state.bytes / most))),
     cell(bytes(state.bytes), "number"), cell(count(state.entries), "number")));
   show("keyed", rows.length ? table([["Operator"], ["Share"], ["Bytes", "number"], ["Entries", "number"]], rows) : empty("No keyed state, or no barrier yet."));
 }
 
+/** Exactly-once output: what its targets show, and what waits for the next checkpoint. */
+function published(status) {
+  if (!status.publishes.length) return [];
+  const rows = status.publishes.map((target) => el("tr", {}, cell(target.target), cell(count(target.transactions), "number"), cell(count(target.records), "number"), cell(bytes(target.bytes), "number extra"),
+    cell(count(target.retries), target.retries ? "number warn" : "number"), cell(count(target.fenced), target.fenced ? "number bad" : "number")));
+  const targets = table([["Exactly-once target"], ["Commits", "number"], ["Records", "number"], ["Bytes", "number extra"], ["Retries", "number"], ["Fenced", "number"]], rows);
+  const used = status.staging.budget ? status.staging.bytes / status.staging.budget : 0;
+  const text = `Staged for the next checkpoint: ${bytes(status.staging.bytes)} of ${bytes(status.staging.budget)}`;
+  const bar = el("div", { class: "meter", role: "img", "aria-label": `${percent(used)} of the budget` }, share("", used));
+  return [el("div", { id: "publishes" }, targets), el("div", { id: "staging" }, el("p", { class: "note" }, text), bar)];
+}
+
 export function output(status) {
   const rows = status.sinks.map((sink) => el("tr", {}, cell(sink.name), cell(count(sink.records), "number"), cell(rate(sink.rate), "number")));
-  const parts = [table([["Sink"], ["Records", "number"], ["Rate", "number"]], rows)];
-  if (status.publishes.length) {
-    const targets = status.publishes.map((target) => el("tr", {}, cell(target.target), cell(count(target.transactions), "number"), cell(count(target.records), "number"),
-      cell(count(target.retries), "number"), cell(count(target.fenced), "number")));
-    parts.push(table([["Exactly-once target"], ["Transactions", "number"], ["Records", "number"], ["Retries", "number"], ["Fenced", "number"]], targets));
-    const used = status.staging.budget ? status.staging.bytes / status.staging.budget : 0;
-    parts.push(el("p", { class: "note" }, `Staged for the next checkpoint: ${bytes(status.staging.bytes)} of ${bytes(status.staging.budget)} (${percent(used)})`));
-  }
+  const parts = [table([["Sink"], ["Records", "number"], ["Rate", "number"]], rows), ...published(status)];
   const counted = status.operators.filter((operator) => operator.count > 0);
   if (counted.length) {
     const counts = counted.map((operator) => el("tr", {}, cell(operator.name), cell(operator.event), cell(count(operator.count), "number")));

@@ -259,6 +259,10 @@ impl<D: Decode> Source for KafkaReader<D> {
         Some(u64::try_from(behind).unwrap_or(0))
     }
 
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        u64::try_from(self.slots[self.slot(split)?].position.offset).ok()
+    }
+
     fn pause(&mut self, split: &SplitId, paused: bool) -> bool {
         if let Some(slot) = self.slot(split) {
             self.slots[slot].paused = paused;

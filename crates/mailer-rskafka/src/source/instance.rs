@@ -197,6 +197,11 @@ where
         let slot = self.slots.iter().find(|slot| slot.split == *split);
         Position { offset: slot.map_or(0, |slot| slot.next) }
     }
+
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        let slot = self.slots.iter().find(|slot| slot.split == *split)?;
+        u64::try_from(slot.next).ok()
+    }
 }
 
 impl<D> fmt::Debug for KafkaReader<D> {

@@ -169,6 +169,10 @@ where
         self.made
     }
 
+    fn offset(&self, _split: &SplitId) -> Option<u64> {
+        Some(self.made)
+    }
+
     fn pause(&mut self, _split: &SplitId, paused: bool) -> bool {
         self.paused = paused;
         true

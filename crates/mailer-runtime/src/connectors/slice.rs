@@ -141,4 +141,8 @@ impl<T: Clone + Send + Sync + 'static> Source for SliceReader<T> {
     fn position(&self, split: &SplitId) -> u64 {
         self.places.position(split)
     }
+
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        Some(self.position(split))
+    }
 }

@@ -1,15 +1,16 @@
 //! Counters of one run, shared with its tasks: updated per batch, read when somebody asks for the status.
 
 use super::status::{
-    EdgeStatus, JobStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus, StateStatus,
-    WorkerStatus,
+    EdgeStatus, JobStatus, LookupStatus, OperatorStatus, SinkStatus, SourceStatus, SplitStatus, StageStatus,
+    StateStatus, WorkerStatus,
 };
 use crate::edge::{Capacity, Meter};
 use crate::executor::AssignedSplit;
 use crate::shared::{JobShared, lock};
+use crate::tally::Tally;
 use mailer_core::{Timestamp, Watermark};
 use mailer_operators::Counter;
-use mailer_state::{OpenBackend, StateUsage};
+use mailer_state::{Lookups, OpenBackend, StateUsage};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -29,13 +30,36 @@ pub(crate) struct RunCounters {
     pub(crate) states: Mutex<Vec<StateMeter>>,
 }
 
-/// How much the store of one task held at its last barrier.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StateMeter(Arc<Mutex<Vec<StateUsage>>>);
+/// What one task says of its store, at its barriers.
+#[derive(Clone, Debug)]
+pub(crate) struct StateMeter(Arc<TaskState>);
+
+#[derive(Debug)]
+struct TaskState {
+    stage: usize,
+    usage: Mutex<Vec<StateUsage>>,
+    /// By operator.
+    lookups: Mutex<BTreeMap<u16, Lookups>>,
+    flushing: Tally,
+}
 
 impl StateMeter {
+    fn new(stage: usize) -> Self {
+        let (usage, lookups, flushing) = <(Mutex<_>, Mutex<_>, Tally)>::default();
+        Self(Arc::new(TaskState { stage, usage, lookups, flushing }))
+    }
+
     pub(crate) fn set(&self, usage: Vec<StateUsage>) {
-        *lock(&self.0) = usage;
+        *lock(&self.0.usage) = usage;
+    }
+
+    pub(crate) fn note_lookups(&self, operator: u16, lookups: Lookups) {
+        *lock(&self.0.lookups).entry(operator).or_default() += lookups;
+    }
+
+    /// State was written back and frozen in so much time.
+    pub(crate) fn note_flush(&self, took: Duration) {
+        self.0.flushing.add_time(took);
     }
 }
 
@@ -61,19 +85,20 @@ pub(crate) struct StageCounters {
 pub(crate) struct StageMeter(Arc<TaskCounters>);
 
 #[derive(Debug)]
+#[repr(align(128))] // no cache line with the counters of another worker
 struct TaskCounters {
-    records: AtomicU64,
-    batches: AtomicU64,
+    records: Tally,
+    batches: Tally,
     watermark: AtomicI64,
-    /// Nanoseconds by [`Spent`].
-    spent: [AtomicU64; 3],
+    /// By [`Spent`].
+    spent: [Tally; 3],
 }
 
 impl Default for TaskCounters {
     fn default() -> Self {
         Self {
-            records: AtomicU64::new(0),
-            batches: AtomicU64::new(0),
+            records: Tally::default(),
+            batches: Tally::default(),
             watermark: AtomicI64::new(i64::MIN),
             spent: Default::default(),
         }
@@ -98,8 +123,8 @@ pub(crate) struct SourceMeter(Mutex<Vec<SplitStatus>>);
 impl StageMeter {
     /// One batch was taken in.
     pub(crate) fn count(&self, records: usize) {
-        self.0.records.fetch_add(records as u64, Relaxed);
-        self.0.batches.fetch_add(1, Relaxed);
+        self.0.records.add(records as u64);
+        self.0.batches.add(1);
     }
 
     pub(crate) fn note(&self, watermark: Watermark) {
@@ -107,17 +132,17 @@ impl StageMeter {
     }
 
     pub(crate) fn spend(&self, on: Spent, time: Duration) {
-        self.0.spent[on as usize].fetch_add(time.as_nanos() as u64, Relaxed);
+        self.0.spent[on as usize].add_time(time);
     }
 
     fn spent(&self, on: Spent) -> Duration {
-        Duration::from_nanos(self.0.spent[on as usize].load(Relaxed))
+        self.0.spent[on as usize].time()
     }
 
     fn status(&self) -> WorkerStatus {
         WorkerStatus {
-            records: self.0.records.load(Relaxed),
-            batches: self.0.batches.load(Relaxed),
+            records: self.0.records.get(),
+            batches: self.0.batches.get(),
             watermark: Some(self.0.watermark.load(Relaxed)).filter(|time| *time > i64::MIN).map(Timestamp),
             busy: self.spent(Spent::Busy),
             waiting: self.spent(Spent::Waiting),
@@ -151,6 +176,7 @@ impl StageCounters {
             // `None` is less than any time: a worker that knows none holds the stage back.
             watermark: by_worker.iter().map(|worker| worker.watermark).min().flatten(),
             is_keyed: self.is_keyed,
+            flushing: Duration::ZERO,
             by_worker,
         }
     }
@@ -187,8 +213,8 @@ impl RunCounters {
     }
 
     /// For the store of one task.
-    pub(crate) fn state_meter(&self) -> StateMeter {
-        let meter = StateMeter::default();
+    pub(crate) fn state_meter(&self, stage: usize) -> StateMeter {
+        let meter = StateMeter::new(stage);
         lock(&self.states).push(meter.clone());
         meter
     }
@@ -199,14 +225,39 @@ impl RunCounters {
         }
         let mut sizes: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
         for meter in lock(&self.states).iter() {
-            for usage in lock(&meter.0).iter() {
+            for usage in lock(&meter.0.usage).iter() {
                 let size = sizes.entry(usage.operator).or_default();
                 *size = (size.0 + usage.entries, size.1 + usage.bytes);
             }
         }
-        let name = |id: u16| self.operator_ids.get(&id.into()).cloned().unwrap_or_else(|| format!("operator {id}"));
-        let status = |(id, (entries, bytes))| StateStatus { operator: Some(name(id)), entries, bytes };
+        let status = |(id, (entries, bytes))| StateStatus { operator: Some(self.operator_name(id)), entries, bytes };
         sizes.into_iter().map(status).collect()
+    }
+
+    fn operator_name(&self, id: u16) -> String {
+        self.operator_ids.get(&id.into()).cloned().unwrap_or_else(|| format!("operator {id}"))
+    }
+
+    fn lookups(&self) -> Vec<LookupStatus> {
+        let mut sums: BTreeMap<u16, Lookups> = BTreeMap::new();
+        for meter in lock(&self.states).iter() {
+            for (operator, lookups) in lock(&meter.0.lookups).iter() {
+                *sums.entry(*operator).or_default() += *lookups;
+            }
+        }
+        let status = |(id, Lookups { hits, misses })| LookupStatus { operator: self.operator_name(id), hits, misses };
+        sums.into_iter().map(status).collect()
+    }
+
+    /// The stages with the time their tasks have spent on writing state back.
+    fn stages(&self) -> Vec<StageStatus> {
+        let mut stages: Vec<_> = self.stages.iter().map(StageCounters::status).collect();
+        for meter in lock(&self.states).iter() {
+            if let Some(stage) = stages.get_mut(meter.0.stage) {
+                stage.flushing += meter.0.flushing.time();
+            }
+        }
+        stages
     }
 
     pub(super) fn read_into(&self, status: &mut JobStatus) {
@@ -214,7 +265,7 @@ impl RunCounters {
         status.staged_bytes = shared.staged.bytes();
         status.staging_budget = shared.staged.budget();
         status.sources = self.sources.iter().map(source_status).collect();
-        status.stages = self.stages.iter().map(StageCounters::status).collect();
+        status.stages = self.stages();
         status.operators = lock(&self.operators).iter().map(operator_status).collect();
         let sink = |(name, records): &(String, Arc<AtomicU64>)| SinkStatus {
             name: name.clone(),
@@ -222,6 +273,7 @@ impl RunCounters {
         };
         status.sinks = self.sinks.iter().map(sink).collect();
         status.state_sizes = self.state_sizes();
+        status.lookups = self.lookups();
         status.edges = self.edges.iter().map(EdgeCounters::status).collect();
     }
 }
@@ -243,12 +295,13 @@ impl EdgeCounters {
             name: self.name.clone(),
             from: self.from.clone(),
             to: self.to.clone(),
-            batches: self.meters.iter().map(|meter| meter.batches.load(Relaxed)).sum(),
+            batches: self.meters.iter().map(|meter| meter.batches()).sum(),
             capacity_batches: self.capacity.batches * rings,
-            bytes: self.meters.iter().map(|meter| meter.bytes.load(Relaxed)).sum(),
+            bytes: self.meters.iter().map(|meter| meter.bytes()).sum(),
             capacity_bytes: self.capacity.bytes * rings,
-            records: self.meters.iter().map(|meter| meter.records.load(Relaxed)).sum(),
-            refused: self.meters.iter().map(|meter| meter.refused.load(Relaxed)).sum(),
+            records: self.meters.iter().map(|meter| meter.records()).sum(),
+            refused: self.meters.iter().map(|meter| meter.refused()).sum(),
+            blocked: self.meters.iter().map(|meter| meter.blocked()).sum(),
         }
     }
 }

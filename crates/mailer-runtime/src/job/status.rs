@@ -98,6 +98,8 @@ pub struct StageStatus {
     pub watermark: Option<Timestamp>,
     /// Records reach it by key.
     pub is_keyed: bool,
+    /// Time its workers have spent on writing keyed state back and freezing it, at barriers; zero without keyed state.
+    pub flushing: Duration,
     /// Its workers one by one.
     pub by_worker: Vec<WorkerStatus>,
 }
@@ -146,6 +148,8 @@ pub struct SplitStatus {
     pub paused: bool,
     /// Records waiting to be read, where the source can tell.
     pub lag: Option<u64>,
+    /// How far it has been read, where that is one number: an offset, bytes, records.
+    pub position: Option<u64>,
 }
 
 /// What an operator has counted, over all workers and since the job was started or restarted.
@@ -168,6 +172,18 @@ pub struct StateStatus {
     pub entries: u64,
     /// Bytes of keys and values. An estimate where `operator` is `None`.
     pub bytes: u64,
+}
+
+/// How often an operator asked its keyed state for an entry, up to the last barrier of each worker and since the job was
+/// started or restarted. Windows, which hold all of theirs in memory, say nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookupStatus {
+    /// The author's name.
+    pub operator: String,
+    /// The entry was there, decoded.
+    pub hits: u64,
+    /// The backend had to be asked.
+    pub misses: u64,
 }
 
 /// A source that has records and does not move.
@@ -211,6 +227,8 @@ pub struct EdgeStatus {
     pub records: u64,
     /// How often a sender was refused.
     pub refused: u64,
+    /// Time in which a sender had something that did not fit: of all senders together.
+    pub blocked: Duration,
 }
 
 impl EdgeStatus {
@@ -262,6 +280,8 @@ pub struct JobStatus {
     pub edges: Vec<EdgeStatus>,
     /// Keyed state at the last barrier, by operator where the backend can tell.
     pub state_sizes: Vec<StateStatus>,
+    /// Look-ups of keyed state, by operator.
+    pub lookups: Vec<LookupStatus>,
     /// The last checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointStatus>,
     /// The last starts, oldest first.
@@ -301,6 +321,7 @@ impl JobStatus {
             sinks: Vec::new(),
             edges: Vec::new(),
             state_sizes: Vec::new(),
+            lookups: Vec::new(),
             checkpoints: Vec::new(),
             recoveries: Vec::new(),
             publishes: Vec::new(),

@@ -116,7 +116,9 @@ impl<In: Send, Out: Send> Node<In> for ChainNode<In, Out> {
     }
 
     fn barrier(&mut self, barrier: Barrier, cx: &mut TaskContext) -> Result<()> {
+        let began = cx.clock.monotonic();
         self.chain.barrier(barrier, cx.store.as_mut())?;
+        cx.flushing += cx.clock.monotonic().saturating_sub(began);
         self.each(cx, |node, cx| node.barrier(barrier, cx))?;
         self.next.barrier(barrier, cx)
     }

@@ -294,6 +294,7 @@ impl<S: Source> SourceTask<S> {
                 idle: time.is_some_and(|time| time.idle),
                 paused: time.is_some_and(|time| time.paused),
                 lag: self.source.lag(split),
+                position: self.source.offset(split),
             }
         };
         self.meter.set(self.assigned.iter().map(status).collect());

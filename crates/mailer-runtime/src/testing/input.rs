@@ -131,6 +131,10 @@ impl<T: Clone + Send + 'static> Source for TestReader<T> {
         self.places.position(split)
     }
 
+    fn offset(&self, split: &SplitId) -> Option<u64> {
+        Some(self.position(split))
+    }
+
     fn split_state(&self, split: &SplitId) -> Option<SplitState> {
         Some(if self.left(split) == 0 { SplitState::CaughtUp } else { SplitState::Reading })
     }

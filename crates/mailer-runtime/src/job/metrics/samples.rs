@@ -6,40 +6,48 @@ use crate::job::timeline::CheckpointOutcome;
 use mailer_core::{CheckpointId, Timestamp};
 use std::time::Duration;
 
-/// One series with its value: the total, for a counter.
-pub(super) struct Sample {
-    pub(super) metric: &'static Metric,
-    pub(super) labels: Vec<(&'static str, String)>,
-    pub(super) value: f64,
+/// Takes a metric, its label values in order, and its value: the total, for what is counted.
+pub(super) type Tell<'a> = dyn FnMut(&'static Metric, &[&str], f64) + 'a;
+
+/// What must be known of the look before.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// The newest checkpoint whose times have been told.
+    timed: CheckpointId,
+    /// Records and batches of every stage.
+    taken: Vec<(u64, u64)>,
 }
 
-/// Collects samples of one job.
-struct Samples<'a> {
+/// No metric has more labels.
+const MOST_LABELS: usize = 4;
+
+/// Tells samples of one job.
+struct Samples<'a, 'b> {
     job: &'a str,
     now: Timestamp,
-    list: Vec<Sample>,
+    tell: &'a mut Tell<'b>,
 }
 
-/// All samples; checkpoints newer than `timed` are observed once.
-pub(super) fn of(status: &JobStatus, now: Timestamp, timed: &mut CheckpointId) -> Vec<Sample> {
-    let mut samples = Samples { job: &status.job, now, list: Vec::new() };
+/// All samples.
+pub(super) fn of(status: &JobStatus, now: Timestamp, memory: &mut Memory, tell: &mut Tell<'_>) {
+    let mut samples = Samples { job: &status.job, now, tell };
     samples.job(status);
     status.stages.iter().for_each(|stage| samples.stage(stage, status));
+    samples.batches(status, &mut memory.taken);
     status.edges.iter().for_each(|edge| samples.edge(edge));
     status.sources.iter().for_each(|source| samples.source(source, status));
     samples.output(status);
     samples.state(status);
     samples.checkpoints(status);
-    samples.observe(status, timed);
-    samples.list
+    samples.observe(status, &mut memory.timed);
 }
 
-impl Samples<'_> {
+impl Samples<'_, '_> {
     fn put(&mut self, metric: &'static Metric, values: &[&str], value: f64) {
-        let names = metric.labels.iter().copied();
-        let values = std::iter::once(self.job).chain(values.iter().copied());
-        let labels = names.zip(values).map(|(name, value)| (name, value.to_owned())).collect();
-        self.list.push(Sample { metric, labels, value });
+        let mut labels = [self.job; MOST_LABELS];
+        let count = values.len() + 1;
+        labels[1..count].copy_from_slice(values);
+        (self.tell)(metric, &labels[..count], value);
     }
 
     fn count(&mut self, metric: &'static Metric, values: &[&str], total: u64) {
@@ -81,6 +89,9 @@ impl Samples<'_> {
         self.lag(&table::STAGE_WATERMARK_LAG, &[name], stage.watermark);
         let slow = status.bottleneck.as_ref().map(|bottleneck| bottleneck.stage.as_str());
         self.flag(&table::STAGE_BOTTLENECK, &[name], slow == Some(name));
+        if !stage.flushing.is_zero() {
+            self.time(&table::STATE_FLUSH, &[name], stage.flushing);
+        }
         for (number, worker) in stage.by_worker.iter().enumerate() {
             let labels = [name, &number.to_string()];
             self.time(&table::STAGE_BUSY, &labels, worker.busy);
@@ -89,10 +100,26 @@ impl Samples<'_> {
         }
     }
 
+    /// How large batches were since the look before; nothing when none came.
+    fn batches(&mut self, status: &JobStatus, taken: &mut Vec<(u64, u64)>) {
+        taken.resize(status.stages.len(), (0, 0));
+        for (stage, before) in status.stages.iter().zip(taken) {
+            let now = (stage.records, stage.by_worker.iter().map(|worker| worker.batches).sum::<u64>());
+            // Less than before: counting has begun anew.
+            let since = if now.1 >= before.1 { *before } else { (0, 0) };
+            *before = now;
+            let (records, batches) = (now.0.saturating_sub(since.0), now.1 - since.1);
+            if batches > 0 {
+                self.put(&table::STAGE_BATCH, &[&stage.name], records as f64 / batches as f64);
+            }
+        }
+    }
+
     fn edge(&mut self, edge: &EdgeStatus) {
         let name = [edge.name.as_str()];
         self.count(&table::EDGE_RECORDS, &name, edge.records);
         self.count(&table::EDGE_REFUSED, &name, edge.refused);
+        self.time(&table::EDGE_BLOCKED, &name, edge.blocked);
         self.put(&table::EDGE_QUEUED_BATCHES, &name, edge.batches as f64);
         self.put(&table::EDGE_CAPACITY_BATCHES, &name, edge.capacity_batches as f64);
         self.put(&table::EDGE_QUEUED_BYTES, &name, edge.bytes as f64);
@@ -108,6 +135,9 @@ impl Samples<'_> {
             let labels = [name, split.split.as_str()];
             if let Some(lag) = split.lag {
                 self.put(&table::SOURCE_LAG, &labels, lag as f64);
+            }
+            if let Some(position) = split.position {
+                self.put(&table::SOURCE_POSITION, &labels, position as f64);
             }
             self.lag(&table::SOURCE_WATERMARK_LAG, &labels, split.watermark.map(|watermark| watermark.0));
             self.flag(&table::SOURCE_IDLE, &labels, split.idle);
@@ -139,6 +169,10 @@ impl Samples<'_> {
             let operator = [state.operator.as_deref().unwrap_or("all")];
             self.put(&table::STATE_ENTRIES, &operator, state.entries as f64);
             self.put(&table::STATE_BYTES, &operator, state.bytes as f64);
+        }
+        for lookups in &status.lookups {
+            self.count(&table::STATE_HITS, &[&lookups.operator], lookups.hits);
+            self.count(&table::STATE_MISSES, &[&lookups.operator], lookups.misses);
         }
     }
 
@@ -177,7 +211,9 @@ impl Samples<'_> {
 mod tests {
     use super::*;
     use crate::bottleneck::{Bottleneck, Limit};
-    use crate::job::status::{OperatorStatus, RecoveryReport, SinkStatus, SplitStatus, StateStatus, WorkerStatus};
+    use crate::job::status::{
+        LookupStatus, OperatorStatus, RecoveryReport, SinkStatus, SplitStatus, StateStatus, WorkerStatus,
+    };
     use crate::job::{CheckpointPhase, CheckpointStatus, METRICS, PublishStatus};
     use mailer_core::{ErrorKind, Watermark};
     use std::collections::BTreeSet;
@@ -203,9 +239,9 @@ mod tests {
         let name = || "x".to_owned();
         let mut status = JobStatus::new("job");
         let (time, records) = (Some(Timestamp(1_000)), 3);
-        let by_worker = vec![WorkerStatus { records, busy: SECOND, ..WorkerStatus::default() }];
-        status.stages =
-            vec![StageStatus { name: name(), workers: 1, records, watermark: time, is_keyed: true, by_worker }];
+        let by_worker = vec![WorkerStatus { records, batches: 1, busy: SECOND, ..WorkerStatus::default() }];
+        let (workers, watermark, is_keyed, flushing) = (1, time, true, SECOND);
+        status.stages = vec![StageStatus { name: name(), workers, records, watermark, is_keyed, flushing, by_worker }];
         status.edges = vec![EdgeStatus {
             name: name(),
             from: name(),
@@ -216,13 +252,16 @@ mod tests {
             capacity_bytes: 100,
             records,
             refused: 0,
+            blocked: SECOND,
         }];
         let (split, watermark) = (name(), time.map(Watermark));
-        let split = SplitStatus { split, worker: 0, watermark, idle: true, paused: false, lag: Some(9) };
+        let split =
+            SplitStatus { split, worker: 0, watermark, idle: true, paused: false, lag: Some(9), position: Some(5) };
         status.sources = vec![SourceStatus { name: name(), splits: vec![split] }];
         status.sinks = vec![SinkStatus { name: name(), records }];
         status.operators = vec![OperatorStatus { name: name(), counts: "late", count: 2 }];
         status.state_sizes = vec![StateStatus { operator: None, entries: 1, bytes: 2 }];
+        status.lookups = vec![LookupStatus { operator: name(), hits: 1, misses: 1 }];
         status.publishes = vec![PublishStatus { target: name(), ..PublishStatus::default() }];
         status.error_counts = vec![(ErrorKind::Unavailable, 1)];
         status.recovery = Some(RecoveryReport::default());
@@ -232,36 +271,41 @@ mod tests {
         status
     }
 
+    /// Names and values that are told of it, twenty seconds after the epoch.
+    fn told(memory: &mut Memory) -> Vec<(&'static Metric, Vec<String>, f64)> {
+        let mut told = Vec::new();
+        of(&everything(), Timestamp(20_000), memory, &mut |metric, labels, value| {
+            told.push((metric, labels.iter().map(|label| (*label).to_owned()).collect(), value));
+        });
+        told
+    }
+
     #[test]
     fn every_metric_of_the_table_has_its_labels_and_a_value() {
-        let samples = of(&everything(), Timestamp(20_000), &mut CheckpointId(0));
-        let names: BTreeSet<_> = samples.iter().map(|sample| sample.metric.name).collect();
+        let told = told(&mut Memory::default());
+        let names: BTreeSet<_> = told.iter().map(|(metric, ..)| metric.name).collect();
         assert_eq!(names, METRICS.iter().map(|metric| metric.name).collect());
-        for sample in samples {
-            let labels: Vec<_> = sample.labels.iter().map(|(name, _)| *name).collect();
-            assert_eq!(labels, sample.metric.labels, "{}", sample.metric.name);
+        for (metric, labels, _) in told {
+            assert_eq!((labels.len(), labels[0].as_str()), (metric.labels.len(), "job"), "{}", metric.name);
         }
     }
 
-    fn value(samples: &[Sample], metric: &Metric) -> f64 {
-        samples.iter().find(|sample| sample.metric.name == metric.name).unwrap().value
+    fn value(metric: &Metric) -> f64 {
+        told(&mut Memory::default()).iter().find(|(told, ..)| told.name == metric.name).unwrap().2
     }
 
     #[test]
     fn ages_and_lags_are_seconds_behind_the_clock() {
-        let samples = of(&everything(), Timestamp(20_000), &mut CheckpointId(0));
-        assert!((value(&samples, &table::STAGE_WATERMARK_LAG) - 19.0).abs() < 1e-9);
-        assert!((value(&samples, &table::CHECKPOINT_AGE) - 7.0).abs() < 1e-9);
-        assert!((value(&samples, &table::STAGE_BOTTLENECK) - 1.0).abs() < 1e-9);
+        assert!((value(&table::STAGE_WATERMARK_LAG) - 19.0).abs() < 1e-9);
+        assert!((value(&table::CHECKPOINT_AGE) - 7.0).abs() < 1e-9);
+        assert!((value(&table::STAGE_BOTTLENECK) - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn a_checkpoint_is_observed_once() {
-        let mut timed = CheckpointId(1);
-        let durations = |timed: &mut CheckpointId| {
-            let samples = of(&everything(), Timestamp(20_000), timed);
-            samples.iter().filter(|sample| sample.metric.name == table::CHECKPOINT_DURATION.name).count()
-        };
-        assert_eq!([durations(&mut timed), durations(&mut timed)], [1, 0]);
+        let mut memory = Memory { timed: CheckpointId(1), ..Memory::default() };
+        let mut durations =
+            || told(&mut memory).iter().filter(|(metric, ..)| metric.name == table::CHECKPOINT_DURATION.name).count();
+        assert_eq!([durations(), durations()], [1, 0]);
     }
 }

@@ -5,7 +5,11 @@
 pub enum MetricKind {
     /// Only grows, while the process lives: restarts of the job take nothing back.
     Counter,
-    /// How it stands now.
+    /// Seconds that only grow, with fractions: a counter. Counters of the facade hold whole numbers, so recorders are told
+    /// it as a gauge; `/metrics` of the dashboard says what it is.
+    Time,
+    /// How it stands now. Where there is nothing more to say (a partition has gone), it is set to NaN once; `/metrics` of
+    /// the dashboard leaves it out.
     Gauge,
     /// One observation for each event.
     Histogram,
@@ -34,6 +38,7 @@ pub const METRICS: &[Metric] = &[
     ERRORS,
     STAGE_RECORDS,
     STAGE_BATCHES,
+    STAGE_BATCH,
     STAGE_BUSY,
     STAGE_WAITING,
     STAGE_BLOCKED,
@@ -46,7 +51,9 @@ pub const METRICS: &[Metric] = &[
     EDGE_CAPACITY_BYTES,
     EDGE_FULLNESS,
     EDGE_REFUSED,
+    EDGE_BLOCKED,
     SOURCE_LAG,
+    SOURCE_POSITION,
     SOURCE_WATERMARK_LAG,
     SOURCE_IDLE,
     SOURCE_PAUSED,
@@ -55,6 +62,9 @@ pub const METRICS: &[Metric] = &[
     OPERATOR_EVENTS,
     STATE_ENTRIES,
     STATE_BYTES,
+    STATE_HITS,
+    STATE_MISSES,
+    STATE_FLUSH,
     STAGING_BYTES,
     STAGING_BUDGET,
     CHECKPOINTS_COMPLETED,
@@ -94,11 +104,13 @@ metrics! {
         "Records a stage has taken in.";
     STAGE_BATCHES = Counter "mailer_stage_batches_total" ["stage"] "count"
         "Batches they came in.";
-    STAGE_BUSY = Gauge "mailer_stage_busy_seconds" ["stage", "worker"] "seconds"
-        "Time a worker has spent working, since the job was started or restarted.";
-    STAGE_WAITING = Gauge "mailer_stage_waiting_seconds" ["stage", "worker"] "seconds"
+    STAGE_BATCH = Gauge "mailer_stage_batch_records" ["stage"] "count"
+        "Records in a batch, on average over the last second.";
+    STAGE_BUSY = Time "mailer_stage_busy_seconds_total" ["stage", "worker"] "seconds"
+        "Time a worker has spent working.";
+    STAGE_WAITING = Time "mailer_stage_waiting_seconds_total" ["stage", "worker"] "seconds"
         "Time a worker has spent without input.";
-    STAGE_BLOCKED = Gauge "mailer_stage_blocked_seconds" ["stage", "worker"] "seconds"
+    STAGE_BLOCKED = Time "mailer_stage_blocked_seconds_total" ["stage", "worker"] "seconds"
         "Time a worker has spent with output that nobody takes.";
     STAGE_WATERMARK_LAG = Gauge "mailer_stage_watermark_lag_seconds" ["stage"] "seconds"
         "How far event time at the slowest worker is behind the clock.";
@@ -118,8 +130,12 @@ metrics! {
         "How full it is, from 0 to 1, by the nearer of its two bounds.";
     EDGE_REFUSED = Counter "mailer_edge_refused_total" ["edge"] "count"
         "How often a sender found it full.";
+    EDGE_BLOCKED = Time "mailer_edge_send_blocked_seconds_total" ["edge"] "seconds"
+        "Time in which a sender had something that did not fit, all senders together.";
     SOURCE_LAG = Gauge "mailer_source_lag_records" ["source", "partition"] "count"
         "Records that wait to be read, where the source can tell.";
+    SOURCE_POSITION = Gauge "mailer_source_position" ["source", "partition"] "count"
+        "How far a split has been read, where that is a number: offsets, bytes or records.";
     SOURCE_WATERMARK_LAG = Gauge "mailer_source_watermark_lag_seconds" ["source", "partition"] "seconds"
         "How far event time in a split is behind the clock.";
     SOURCE_IDLE = Gauge "mailer_source_idle" ["source", "partition"] "count"
@@ -136,6 +152,12 @@ metrics! {
         "Entries of keyed state at the last barrier; an estimate where operator is all.";
     STATE_BYTES = Gauge "mailer_state_bytes" ["operator"] "bytes"
         "Bytes of keys and values of keyed state at the last barrier; an estimate where operator is all.";
+    STATE_HITS = Counter "mailer_state_cache_hits_total" ["operator"] "count"
+        "Look-ups of keyed state that found the entry decoded, up to the last barrier. Windows count none.";
+    STATE_MISSES = Counter "mailer_state_cache_misses_total" ["operator"] "count"
+        "Look-ups that had to ask the backend, up to the last barrier.";
+    STATE_FLUSH = Time "mailer_state_flush_seconds_total" ["stage"] "seconds"
+        "Time the workers have spent at barriers on writing keyed state back and freezing it.";
     STAGING_BYTES = Gauge "mailer_staging_bytes" [] "bytes"
         "Exactly-once output that waits in memory for the next barrier.";
     STAGING_BUDGET = Gauge "mailer_staging_budget_bytes" [] "bytes"

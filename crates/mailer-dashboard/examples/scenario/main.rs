@@ -2,20 +2,30 @@
 //!
 //! ```text
 //! cargo run -p mailer-dashboard --example scenario -- FOLDER ADDRESS [slow] [skewed] [fail-once] [token=TEXT]
+//! cargo run -p mailer-dashboard --example scenario -- FOLDER ADDRESS exactly-once [token=TEXT]
 //! ```
+//!
+//! With `exactly-once` it reads a topic whose partitions are behind, each in its own way, and publishes to two targets.
 //!
 //! It prints the address of its page and runs until it is killed. Started again with the same folder it goes on where it
 //! was.
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
-use mailer_core::{Batch, Clock, Flush, Sink, SinkFactory, SystemClock, WorkerContext};
+mod ledger;
+mod paced;
+mod topic;
+
+use ledger::Ledger;
+use mailer_core::{Clock, SystemClock};
 use mailer_dashboard::{Dashboard, DashboardExt, parse_address};
 use mailer_runtime::{Env, Error, FileStorage, Generator, RestartPolicy, Result, Watermarks};
+use paced::Paced;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use topic::Topic;
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Order {
@@ -23,48 +33,6 @@ struct Order {
     cents: u64,
     /// When it was placed, in milliseconds since the Unix epoch.
     at: i64,
-}
-
-/// Accepts so many records a second and no more.
-#[derive(Clone)]
-struct Paced {
-    per_second: f64,
-}
-
-struct PacedSink {
-    per_second: f64,
-    clock: Arc<dyn Clock>,
-    began: Option<Duration>,
-    taken: f64,
-}
-
-impl<T: Send + 'static> SinkFactory<T> for Paced {
-    type Sink = PacedSink;
-
-    fn build(&self, context: &WorkerContext) -> Result<PacedSink> {
-        let (per_second, clock) = (self.per_second, context.clock.clone());
-        Ok(PacedSink { per_second, clock, began: None, taken: 0.0 })
-    }
-
-    fn describe(&self) -> String {
-        format!("a sink that takes {} records a second", self.per_second)
-    }
-}
-
-impl<T: Send + 'static> Sink<T> for PacedSink {
-    fn write(&mut self, batch: &mut Batch<T>) -> Result<()> {
-        let now = self.clock.monotonic();
-        let began = *self.began.get_or_insert(now);
-        let room = (now - began).as_secs_f64() * self.per_second - self.taken;
-        let taken = (room.max(0.0) as usize).min(batch.len());
-        batch.drain(..taken);
-        self.taken += taken as f64;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<Flush> {
-        Ok(Flush::Done)
-    }
 }
 
 fn main() -> Result<()> {
@@ -80,6 +48,10 @@ fn main() -> Result<()> {
     let restart = RestartPolicy::FixedDelay { delay: Duration::from_secs(2), attempts: 3 };
     let env = Env::new("order-totals").workers(2).restart(restart);
     let env = env.checkpointing(Duration::from_secs(1), storage).take_over(true).dashboard(endpoint)?;
+    if has("exactly-once") {
+        published(&env);
+        return env.execute();
+    }
     pipeline(&env, if has("slow") { 4_000.0 } else { 1e9 }, has("skewed"), has("fail-once"));
     env.execute()
 }
@@ -106,4 +78,17 @@ fn pipeline(env: &Env, per_second: f64, skewed: bool, fail_once: bool) {
         .rebalance()
         .partitions(1)
         .sink("ledger", Paced { per_second });
+}
+
+/// Payments out of a topic, and what customers have paid, in two targets that show a checkpoint at once or not at all.
+fn published(env: &Env) {
+    let payments = env
+        .source("payments", Topic)
+        .watermarks(Watermarks::bounded(Duration::from_secs(1)).timestamps(|payment: &Order| payment.at))
+        .key_by(|payment| payment.customer)
+        .reduce("balances", |balance, payment| balance.cents += payment.cents)
+        .map(|balance| (balance.customer, balance.cents))
+        .branch();
+    payments.clone().sink("ledger", Ledger::new("accounts", 9));
+    payments.filter(|(_, cents)| cents % 100 == 0).sink("audit", Ledger::new("audit trail", u64::MAX));
 }
