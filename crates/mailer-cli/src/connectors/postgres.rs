@@ -132,7 +132,7 @@ fn sink(settings: Fields<'_>) -> PostgresSink {
 /// Columns with the fields that go there; the check has said which fields are none.
 fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
     let Some(columns) = settings.value("columns") else { return Vec::new() };
-    let fields = columns.value.fields().iter();
+    let fields = columns.value.fields();
     fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What a reduce computes: accumulators, and how they grow, merge and become results.
 
 use crate::model::{Aggregation, Fold};
-use crate::value::{Object, Text};
+use crate::value::FieldNames;
 use crate::{Value, ValueKey, times};
 use mailer_core::TimeWindow;
 use mailer_operators::rank;
@@ -138,17 +138,22 @@ fn greater_first(a: &Value, b: &Value) -> Ordering {
     b.partial_cmp(a).unwrap_or_else(|| b.as_f64().is_some().cmp(&a.as_f64().is_some()))
 }
 
+/// Fields that a window adds to a result at most: its bounds, the revision and why it fired.
+const OF_WINDOW: usize = 4;
+
 /// All that one reduce computes.
 #[derive(Clone, Debug)]
 pub(super) struct Folds {
     step: Arc<str>,
     parts: Arc<[Aggregation]>,
-    names: Arc<[Text]>,
+    /// Of a result: `key`, and what the parts are called.
+    names: FieldNames,
 }
 
 impl Folds {
     pub(super) fn new(step: &str, parts: Vec<Aggregation>) -> Self {
-        let names = parts.iter().map(|part| Text::from(part.name.value.as_str())).collect();
+        let names = parts.iter().map(|part| part.name.value.as_str());
+        let names = ["key"].into_iter().chain(names).collect();
         Self { step: step.into(), parts: parts.into(), names }
     }
 
@@ -187,12 +192,10 @@ impl Folds {
     }
 
     pub(super) fn result(&self, key: &ValueKey, accumulators: &[Accumulator]) -> Value {
-        let mut object = Object::with_capacity(self.names.len() + 3);
-        object.push("key".into(), key.to_value());
-        for (name, accumulator) in self.names.iter().zip(accumulators) {
-            object.push(name.clone(), accumulator.result());
-        }
-        Value::Object(Arc::new(object))
+        let mut values = Vec::with_capacity(1 + self.parts.len() + OF_WINDOW);
+        values.push(key.to_value());
+        values.extend(accumulators.iter().map(Accumulator::result));
+        self.names.object(values)
     }
 }
 

@@ -192,7 +192,8 @@ pub(super) struct Stateless {
     /// For errors, counters and dead letters.
     name: Text,
     policy: Policy,
-    action: Arc<Action>,
+    /// Every worker has its own, with what it knows of where fields are.
+    action: Action,
     /// Records that were skipped, or became dead letters.
     refused: Counter,
 }
@@ -203,7 +204,7 @@ impl Stateless {
         let label = action.kind().map(|kind| id.map_or(Label::kind(kind), |id| Label::named(kind, id)));
         let name = id.or(label.as_ref().map(|label| label.kind)).unwrap_or("key_by").into();
         let policy = Policy::of(&step.on_error);
-        Self { label, name, policy, action: Arc::new(action), refused: Counter::default() }
+        Self { label, name, policy, action, refused: Counter::default() }
     }
 }
 

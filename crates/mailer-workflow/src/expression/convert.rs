@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(super) fn to_cel(value: &Value, reads: &Projection) -> Cel {
     match value.seen() {
         Value::Object(object) => {
-            let fields = object.fields().iter().filter_map(|(name, value)| {
+            let fields = object.fields().filter_map(|(name, value)| {
                 let value = match reads.of(name) {
                     Some(inner) => to_cel(value, inner),
                     None if reads.is_everything() => to_cel(value, reads),

@@ -2,7 +2,6 @@
 
 use super::{Object, Text, Value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::sync::Arc;
 
 #[derive(Serialize)]
 enum Written<'a> {
@@ -12,7 +11,7 @@ enum Written<'a> {
     Float(f64),
     Text(&'a Text),
     List(&'a [Value]),
-    Object(&'a [(Text, Value)]),
+    Object(#[serde(serialize_with = "fields")] &'a Object),
 }
 
 #[derive(Deserialize)]
@@ -26,6 +25,11 @@ enum Read {
     Object(Vec<(Text, Value)>),
 }
 
+/// Name and value by turns.
+fn fields<S: Serializer>(object: &&Object, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(object.fields())
+}
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match self.seen() {
@@ -35,7 +39,7 @@ impl Serialize for Value {
             Value::Float(n) => Written::Float(*n),
             Value::Text(text) => Written::Text(text),
             Value::List(list) => Written::List(list),
-            Value::Object(object) => Written::Object(object.fields()),
+            Value::Object(object) => Written::Object(object),
         };
         written.serialize(serializer)
     }
@@ -50,7 +54,7 @@ impl<'de> Deserialize<'de> for Value {
             Read::Float(n) => Value::Float(n),
             Read::Text(text) => Value::Text(text),
             Read::List(list) => list.into(),
-            Read::Object(fields) => Value::Object(Arc::new(Object { fields, note: None })),
+            Read::Object(fields) => Value::object(fields),
         })
     }
 }
