@@ -17,6 +17,7 @@ use mailer_runtime::{Blackhole, Env, Result, Stream};
 use mailer_workflow::{Decoder, Fields, Loader, Registry, Section, SinkConnector, SourceConnector, Value};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -47,6 +48,11 @@ const BY_EXPRESSION: &str = "
   - {type: rename, rename: {from: customer.id, to: who}}
   - {type: filter, filter: {expr: 'record.who.startsWith(\"customer-\")'}}";
 
+/// Sums, every update put out.
+const SUMS: &str = "
+  - {type: keyBy, keyBy: {field: customer.id}}
+  - {id: sum, type: reduce, reduce: {function: sum, field: amount}}";
+
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "a sink would write all of it")]
 struct Order {
@@ -76,21 +82,61 @@ struct Item {
     count: u64,
 }
 
+/// The same without what no step reads: for who wants to know what a program pays that keeps less than the workflow does.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "a sink would write all of it")]
+struct Lean {
+    id: u64,
+    status: String,
+    customer: LeanCustomer,
+    amount: f64,
+    #[serde(default)]
+    seen: bool,
+    #[serde(default)]
+    who: String,
+}
+
+#[derive(Deserialize)]
+struct LeanCustomer {
+    id: String,
+}
+
 /// The five steps over a struct.
-fn in_rust(stream: Stream<Order>) {
-    stream
-        .filter(|order| order.status == "completed")
-        .filter(|order| order.amount > 1.0)
-        .map(|mut order| {
-            order.seen = true;
-            order
-        })
-        .map(|mut order| {
-            order.who = std::mem::take(&mut order.customer.id);
-            order
-        })
-        .filter(|order| order.who.starts_with("customer-"))
-        .sink("sink", Blackhole);
+macro_rules! five_steps {
+    ($name:ident, $record:ty) => {
+        fn $name(stream: Stream<$record>) {
+            stream
+                .filter(|order| order.status == "completed")
+                .filter(|order| order.amount > 1.0)
+                .map(|mut order| {
+                    order.seen = true;
+                    order
+                })
+                .map(|mut order| {
+                    order.who = std::mem::take(&mut order.customer.id);
+                    order
+                })
+                .filter(|order| order.who.starts_with("customer-"))
+                .sink("sink", Blackhole);
+        }
+    };
+}
+
+five_steps!(in_rust, Order);
+five_steps!(in_rust_lean, Lean);
+
+/// What a reduce puts out.
+#[expect(dead_code, reason = "a sink would write all of it")]
+struct Total {
+    key: String,
+    sum: f64,
+}
+
+fn sums_in_rust(stream: Stream<Order>) {
+    let add = |sum: &mut f64, order: Order| *sum += order.amount;
+    let total = |key: &String, sum: &f64| Total { key: key.clone(), sum: *sum };
+    let keyed = stream.key_by(|order| order.customer.id.clone());
+    keyed.aggregate("sum", || 0.0, add, total).sink("sink", Blackhole);
 }
 
 /// Makes records when they are asked for, and times what is done between.
@@ -226,21 +272,24 @@ fn yaml(lines: &Arc<[Arc<str>]>, steps: &str, decoded: bool) -> Subject {
     })
 }
 
-fn order(line: &Arc<str>) -> Order {
+fn read<T: DeserializeOwned>(line: &Arc<str>) -> T {
     serde_json::from_str(line).unwrap()
 }
 
-fn rust(lines: &Arc<[Arc<str>]>, steps: fn(Stream<Order>), decoded: bool) -> Subject {
+fn rust<T>(lines: &Arc<[Arc<str>]>, steps: fn(Stream<T>), decoded: bool) -> Subject
+where
+    T: DeserializeOwned + Send + 'static,
+{
     let lines = lines.clone();
     Box::new(move || {
         let nanoseconds = Arc::new(AtomicU64::new(0));
         let env = Env::new("chain").workers(1);
         let (lines, spent) = (lines.clone(), nanoseconds.clone());
         steps(if decoded {
-            env.source("source", Timed { lines, maker: || order, nanoseconds: spent })
+            env.source("source", Timed { lines, maker: || read, nanoseconds: spent })
         } else {
             let lines = Timed { lines, maker: || Arc::clone, nanoseconds: spent };
-            env.source("source", lines).map(|line| order(&line)).branch()
+            env.source("source", lines).map(|line| read(&line)).branch()
         });
         env.execute().unwrap();
         nanoseconds.load(Relaxed)
@@ -260,8 +309,11 @@ fn main() {
     let cases = [
         ("decoded, no steps", yaml(&lines, "", true), rust(&lines, nothing, true)),
         ("decoded, five steps", yaml(&lines, FIVE_STEPS, true), rust(&lines, in_rust, true)),
+        ("  beside a lean struct", yaml(&lines, FIVE_STEPS, true), rust(&lines, in_rust_lean, true)),
+        ("decoded, keyed sums", yaml(&lines, SUMS, true), rust(&lines, sums_in_rust, true)),
         ("decoded, by expr", yaml(&lines, BY_EXPRESSION, true), rust(&lines, in_rust, true)),
         ("from JSON, five steps", yaml(&lines, FIVE_STEPS, false), rust(&lines, in_rust, false)),
+        ("  beside a lean struct", yaml(&lines, FIVE_STEPS, false), rust(&lines, in_rust_lean, false)),
     ];
     let mut taken = vec![Vec::new(); cases.len()];
     for _ in 0..rounds {

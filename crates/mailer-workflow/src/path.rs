@@ -68,11 +68,12 @@ impl Path {
 
     /// Puts `new` there. Objects on the way are made; what is no object on the way is replaced by one.
     pub fn set(&self, value: &mut Value, new: Value) {
+        let Some((last, before)) = self.0.split_last() else { return };
         let mut place = value;
-        for segment in &self.0 {
+        for segment in before {
             place = place.field_mut_or_insert(&segment.name, &segment.hint);
         }
-        *place = new;
+        place.set_field(&last.name, &last.hint, new);
     }
 
     /// Takes it out, where it is.

@@ -159,6 +159,7 @@ impl Value {
     }
 
     /// Looks at it for good, so that it can be changed.
+    #[inline]
     fn own(&mut self) -> &mut Value {
         if let Value::Raw(raw) = self {
             *self = raw.value().clone();
@@ -194,6 +195,13 @@ impl Value {
             }
             Value::Object(object) => Arc::make_mut(object).get_or_add(name, hint),
             other => other,
+        }
+    }
+
+    pub(crate) fn set_field(&mut self, name: &Text, hint: &Hint, new: Value) {
+        match self.own() {
+            Value::Object(object) => Arc::make_mut(object).set(name, hint, new),
+            other => *other.field_mut_or_insert(name, hint) = new,
         }
     }
 

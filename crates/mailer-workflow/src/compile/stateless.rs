@@ -104,17 +104,7 @@ impl Action {
                 let projected = project(record, fields);
                 become_of(record, projected);
             }
-            Action::FlatMap(expression) => match expression.evaluate(record, timestamp)? {
-                Value::List(list) => {
-                    let one = |value| {
-                        let mut one = record.clone();
-                        become_of(&mut one, value);
-                        one
-                    };
-                    return Ok(Outcome::Becomes(Arc::unwrap_or_clone(list).into_iter().map(one).collect()));
-                }
-                other => return Err(format!("the expression gives {}, not a list of records", other.kind())),
-            },
+            Action::FlatMap(expression) => return flat_map(record, expression.evaluate(record, timestamp)?),
             Action::Explode { field, to } => return explode(record, field, to),
             Action::HasKey(key) => key.of(record, timestamp).map(drop)?,
             Action::CanReduce(fields) => fields.iter().try_for_each(|(field, wanted)| wanted.check(field, record))?,
@@ -140,6 +130,18 @@ fn project(record: &Value, fields: &[Path]) -> Value {
         }
     }
     projected
+}
+
+fn flat_map(record: &Value, records: Value) -> Result<Outcome, String> {
+    let Value::List(list) = records else {
+        return Err(format!("the expression gives {}, not a list of records", records.kind()));
+    };
+    let one = |value| {
+        let mut one = record.clone();
+        become_of(&mut one, value);
+        one
+    };
+    Ok(Outcome::Becomes(Arc::unwrap_or_clone(list).into_iter().map(one).collect()))
 }
 
 fn explode(record: &mut Value, field: &Path, to: &Path) -> Result<Outcome, String> {

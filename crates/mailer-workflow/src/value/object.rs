@@ -84,6 +84,14 @@ impl Object {
         &mut self.values[place]
     }
 
+    /// The field called `name` is `new` now, made if it is not there.
+    pub(super) fn set(&mut self, name: &Text, hint: &Hint, new: Value) {
+        match self.names.place_or_add(name, hint) {
+            Some(place) => self.values[place] = new,
+            None => self.values.push(new),
+        }
+    }
+
     /// Takes the field at `place` out.
     pub(super) fn take_at(&mut self, place: usize) -> Value {
         self.names.remove(place);
