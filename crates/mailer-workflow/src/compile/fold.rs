@@ -2,13 +2,13 @@
 
 use crate::model::{Aggregation, Fold};
 use crate::value::FieldNames;
-use crate::{Value, ValueKey, times};
+use crate::{Path, Value, ValueKey, times};
 use mailer_core::TimeWindow;
 use mailer_operators::rank;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// One accumulator, kept in state. Checkpoints depend on the order of the variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -200,10 +200,11 @@ impl Folds {
 }
 
 /// A result with the bounds of its window.
-pub(super) fn with_window(result: Value, window: TimeWindow) -> Value {
-    let mut result = result;
-    for (name, time) in [("windowStart", window.start), ("windowEnd", window.end)] {
-        crate::Path::of_names([name]).set(&mut result, Value::from(times::format(time.0).as_str()));
+pub(super) fn with_window(mut result: Value, window: TimeWindow) -> Value {
+    static BOUNDS: LazyLock<[Path; 2]> =
+        LazyLock::new(|| ["windowStart", "windowEnd"].map(|name| Path::of_names([name])));
+    for (path, time) in BOUNDS.iter().zip([window.start, window.end]) {
+        path.set(&mut result, Value::from(times::format(time.0).as_str()));
     }
     result
 }

@@ -1,13 +1,12 @@
 //! Between the values of records and the values of expressions.
 
 use crate::Value;
-use crate::value::{Object, Projection, Text};
+use crate::value::{Projection, Text};
 use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString};
 use cel::common::value::Val;
 use cel::objects::Key;
 use cel::{ExecutionError, Value as Cel};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What `reads` names of `value`. Texts are borrowed.
 pub(super) fn to_cel<'v>(value: &'v Value, reads: &Projection) -> Box<dyn Val + 'v> {
@@ -56,11 +55,8 @@ pub(super) fn from_cel(value: &Cel) -> Result<Value, String> {
         Cel::Map(map) => {
             let mut fields: Vec<_> = map.map.iter().collect();
             fields.sort_by_key(|(name, _)| *name);
-            let mut object = Object::with_capacity(fields.len());
-            for (name, value) in fields {
-                object.push(name_of(name), from_cel(value)?);
-            }
-            Value::Object(Arc::new(object))
+            let fields = fields.into_iter().map(|(name, value)| Ok((name_of(name), from_cel(value)?)));
+            Value::object(fields.collect::<Result<Vec<_>, String>>()?)
         }
         other => return Err(other.type_of().to_string()),
     })

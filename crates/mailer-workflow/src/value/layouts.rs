@@ -6,6 +6,7 @@
 
 use super::names::{Kept, Names};
 use super::{Projection, Text};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Names that are remembered, over all layouts. Objects with names that nobody can foresee must not fill the memory.
@@ -173,6 +174,22 @@ impl Layouts {
         names.reverse();
         names
     }
+}
+
+thread_local! {
+    /// For objects that are made of names and values one by one: they are of few kinds, too.
+    static MADE: RefCell<Layouts> = RefCell::new(Layouts::new(&Projection::everything()));
+}
+
+/// The names of an object that is made here: shared with those made before.
+pub(super) fn names_of<'a>(names: impl ExactSizeIterator<Item = &'a Text>) -> Names {
+    MADE.with_borrow_mut(|layouts| {
+        let (mut reading, fields) = (layouts.begin(Layouts::RECORD), names.len());
+        for name in names {
+            layouts.next(&mut reading, name);
+        }
+        layouts.end(reading, fields)
+    })
 }
 
 impl Plan {

@@ -1,5 +1,6 @@
 //! Objects: values under names.
 
+use super::layouts::names_of;
 use super::names::{Hint, Names};
 use super::{Text, Value};
 use crate::dead_letter::Note;
@@ -157,7 +158,8 @@ impl Default for Object {
 
 impl<N: Into<Text>, V: Into<Value>> FromIterator<(N, V)> for Object {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(fields: I) -> Self {
-        let (names, values) = fields.into_iter().map(|(name, value)| (name.into(), value.into())).unzip();
-        Self::of(Names::own(names), values)
+        let (names, values): (Vec<Text>, _) =
+            fields.into_iter().map(|(name, value)| (name.into(), value.into())).unzip();
+        Self::of(names_of(names.iter()), values)
     }
 }
