@@ -15,6 +15,10 @@ const KEPT: usize = 65_536;
 /// Names in one kept list: one strange record must not take the room of all others.
 const LONGEST: usize = 1_024;
 
+/// Changes that are remembered of the same names. Those of steps are few; who changes values by names that nobody can foresee
+/// must not have to look through all of them.
+const CHANGES: usize = 64;
+
 /// Names of fields, in order. Of two that are equal the last counts.
 #[derive(Clone, Debug)]
 pub(super) enum Names {
@@ -23,7 +27,7 @@ pub(super) enum Names {
 }
 
 /// Names that are kept for good.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Kept {
     list: Vec<Text>,
     /// Whether all are different. Otherwise a place cannot be guessed.
@@ -169,14 +173,8 @@ impl Names {
     #[inline]
     fn known(&self, is: impl Fn(&Change) -> bool) -> Option<Names> {
         let Names::Kept(kept) = self else { return None };
-        let mut next = kept.changes.get();
-        while let Some(known) = next {
-            if is(&known.change) {
-                return Some(Names::Kept(known.names));
-            }
-            next = known.next.get();
-        }
-        None
+        let mut changes = std::iter::successors(kept.changes.get(), |changed| changed.next.get());
+        changes.find(|changed| is(&changed.change)).map(|changed| Names::Kept(changed.names))
     }
 
     fn change(&mut self, change: Change) {
@@ -208,9 +206,11 @@ impl Kept {
     fn remember(&'static self, change: Change, names: &'static Kept) {
         let mut next = &self.changes;
         let mut changed = Some(Box::new(Changed { change, names, next: OnceLock::new() }));
-        // Behind all that is known, also what another worker remembers meanwhile.
-        while changed.is_some() {
+        for _ in 0..CHANGES {
             next = &next.get_or_init(|| changed.take().unwrap_or_else(|| unreachable!("it is taken once"))).next;
+            if changed.is_none() {
+                return;
+            }
         }
     }
 }
@@ -328,6 +328,18 @@ mod tests {
         assert!(matches!(table.keep(texts(&["c"]), 3), Names::Kept(_)));
         let long: Vec<_> = (0..=LONGEST).map(|n| Text::from(n.to_string())).collect();
         assert!(matches!(Names::keep(long), Names::Own(_)));
+    }
+
+    #[test]
+    fn more_changes_than_are_remembered_are_still_right() {
+        let names = kept(&["more"]);
+        for n in (0..2 * CHANGES).chain(0..2 * CHANGES) {
+            let name = n.to_string();
+            assert_eq!(added(&names, &name).list(), texts(&["more", &name]));
+        }
+        let Names::Kept(kept) = names else { unreachable!("they are kept") };
+        let changes = std::iter::successors(kept.changes.get(), |changed| changed.next.get());
+        assert_eq!(changes.count(), CHANGES);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const SHORT: usize = 22;
 
 /// Text that is not copied to be handed on: a short one is part of its value, a longer one is shared.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Text(Kept);
 
 /// A text that could be short is: so a short one never equals a long one.
@@ -36,7 +36,7 @@ impl Text {
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // They came out of a `str`; looking again costs less than the memory access to a longer text.
+            // They came out of a `str`, and are so few that looking again costs little.
             Kept::Short { .. } => std::str::from_utf8(self.as_bytes()).expect("a text holds UTF-8"),
             Kept::Long(text) => text,
         }
@@ -51,15 +51,6 @@ impl Text {
         }
     }
 }
-
-impl PartialEq for Text {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for Text {}
 
 impl PartialOrd for Text {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
