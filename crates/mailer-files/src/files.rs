@@ -225,7 +225,7 @@ impl<F: Format> Source for FilesReader<F> {
     }
 
     fn offset(&self, split: &SplitId) -> Option<u64> {
-        Some(self.position(split))
+        self.open.get(split).map(|file| file.position)
     }
 
     fn split_state(&self, split: &SplitId) -> Option<SplitState> {

@@ -7,6 +7,7 @@
 
 mod convert;
 mod names;
+mod variables;
 
 pub(crate) use names::FUNCTIONS;
 
@@ -16,6 +17,7 @@ use crate::{Code, Findings, Span, Spanned, Value};
 use cel::{Context, Env, Program, extensions};
 use convert::{from_cel, to_cel};
 use std::sync::{Arc, OnceLock};
+use variables::{Field, Variables};
 
 /// The variables of an expression.
 pub(crate) const RECORD: &str = "record";
@@ -30,6 +32,7 @@ pub struct Expression {
     program: Arc<Program>,
     /// What of the record it reads.
     reads: Arc<Projection>,
+    fields: Arc<[Field]>,
     uses_timestamp: bool,
     text: Arc<str>,
 }
@@ -66,13 +69,14 @@ impl Expression {
                 return None;
             }
         };
-        let names::Looked { reads, uses_timestamp, problems } = names::look_at(&program, variables);
+        let names::Looked { reads, fields, uses_timestamp, problems } = names::look_at(&program, variables);
         let sound = problems.is_empty();
         for problem in problems {
             findings.add(problem.code, place.at(problem.offset, problem.length), problem.message, problem.help);
         }
         let (program, reads, text) = (Arc::new(program), Arc::new(reads), scalar.text.as_str().into());
-        sound.then(|| Spanned::new(Expression { program, reads, uses_timestamp, text }, node.span))
+        let fields = fields.into();
+        sound.then(|| Spanned::new(Expression { program, reads, fields, uses_timestamp, text }, node.span))
     }
 
     /// Whether the event time of the record matters.
@@ -97,12 +101,12 @@ impl Expression {
         timestamp: i64,
         variables: &[(&'static str, &Value)],
     ) -> Result<Value, String> {
+        let seen = Variables::new(record, timestamp, &self.fields, &self.reads);
         let mut context = Context::with_env(environment().clone());
         for (name, value) in variables {
-            context.add_variable_from_value(*name, to_cel(value, &Projection::everything()));
+            context.add_variable_as_val(*name, to_cel(value, &Projection::everything()));
         }
-        context.add_variable_from_value(RECORD, to_cel(record, &self.reads));
-        context.add_variable_from_value(TIMESTAMP, timestamp);
+        context.set_variable_resolver(&seen);
         let failed = |error: &dyn std::fmt::Display| format!("`{}`: {error}", self.text);
         let result = self.program.execute(&context).map_err(|error| failed(&convert::explain(&error)))?;
         from_cel(&result).map_err(|kind| failed(&format!("the result is {kind}, which no record can hold")))
@@ -174,6 +178,31 @@ mod tests {
         ] {
             assert_eq!(run(text, record).as_deref(), Ok(result), "{text}");
         }
+    }
+
+    #[test]
+    fn a_field_is_the_same_by_its_full_name_and_as_part_of_the_record() {
+        let record = r#"{"a": {"b": 1, "l": [1, {"c": 2}], "n": null, "t": "a text that is too long to be short"}, "a.b": 5,
+            "d": 1, "d": 2, "raw": 2.50, "0": {"b": 7}}"#;
+        for (text, result) in [
+            ("record.a.b + record.d", "3"),
+            ("record.a.n == null && record.raw == 2.5", "true"),
+            ("record.a.l[1].c + record.a.b", "3"),
+            ("record.a", r#"{"b":1,"l":[1,{"c":2}],"n":null,"t":"a text that is too long to be short"}"#),
+            ("record.a.t.startsWith('a text') && record.a.t == record['a'].t", "true"),
+            ("has(record.a.b) && !has(record.a.x) && !has(record.b)", "true"),
+            ("record['a.b'] + record.a.b", "6"),
+            // A name that a macro binds hides the record.
+            ("[{'d': 9}].map(record, record.d)", "[9]"),
+            ("[1].map(x, x + record.d)", "[3]"),
+        ] {
+            assert_eq!(run(&format!("\"{text}\""), record).as_deref(), Ok(result), "{text}");
+        }
+        for (text, missing) in [("record.a.x", "\"x\""), ("record.x.b", "\"x\"")] {
+            let error = run(text, record).unwrap_err();
+            assert!(error.contains(missing) && error.contains("there is no field"), "{error}");
+        }
+        assert!(run("record.d.x", record).is_err() && run("record.a.b", "[{\"b\": 1}]").is_err());
     }
 
     #[test]

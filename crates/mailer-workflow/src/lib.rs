@@ -94,5 +94,5 @@ pub use report::Report;
 pub use schema::{Family, Key, Page, Rule, Schema, Section, Shape, Word};
 pub use times::format as format_time;
 pub use trial::Tested;
-pub use value::{JsonDecoder, Object, Projection, Raw, Text, Value, ValueKey, write_json};
+pub use value::{FieldNames, JsonDecoder, Object, Projection, Raw, Text, Value, ValueKey, write_json};
 pub use workflow::{Loader, Workflow};

@@ -1,6 +1,7 @@
 //! Paths to fields, taken apart once, when a workflow is loaded.
 
-use crate::value::{Text, Value};
+use crate::value::{Hint, Text, Value};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A path such as `customer.id` or `items.0.price`. A dot in a name is written `\.`.
@@ -13,7 +14,14 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Path(Vec<Text>);
+pub struct Path(Vec<Segment>);
+
+/// One name of a path, and where it was found last.
+#[derive(Clone, Debug)]
+struct Segment {
+    name: Text,
+    hint: Hint,
+}
 
 impl Path {
     /// A path, or what is wrong and what to do about it.
@@ -40,30 +48,32 @@ impl Path {
             let help = "name one field here; a computation needs `expr`".to_owned();
             return Err((format!("`{text}` is no path to a field: it has a space in it"), help));
         }
-        Ok(Path(segments.into_iter().map(|segment| Text::from(segment.as_str())).collect()))
+        Ok(Path::of_names(segments.iter().map(String::as_str)))
     }
 
     pub(crate) fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Path {
-        Path(names.into_iter().map(Text::from).collect())
+        Path(names.into_iter().map(|name| Segment { name: name.into(), hint: Hint::default() }).collect())
     }
 
     /// Its names, from the outermost in.
-    pub(crate) fn segments(&self) -> &[Text] {
-        &self.0
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Text> {
+        self.0.iter().map(|segment| &segment.name)
     }
 
     /// What is there, where anything is.
+    #[inline]
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        self.0.iter().try_fold(value, |value, segment| value.field(segment))
+        self.0.iter().try_fold(value, |value, segment| value.field_near(&segment.name, &segment.hint))
     }
 
     /// Puts `new` there. Objects on the way are made; what is no object on the way is replaced by one.
     pub fn set(&self, value: &mut Value, new: Value) {
+        let Some((last, before)) = self.0.split_last() else { return };
         let mut place = value;
-        for segment in &self.0 {
-            place = place.field_mut_or_insert(segment);
+        for segment in before {
+            place = place.field_mut_or_insert(&segment.name, &segment.hint);
         }
-        *place = new;
+        place.set_field(&last.name, &last.hint, new);
     }
 
     /// Takes it out, where it is.
@@ -71,9 +81,30 @@ impl Path {
         let (last, before) = self.0.split_last()?;
         let mut place = value;
         for segment in before {
-            place = place.field_mut(segment)?;
+            place = place.field_mut(&segment.name, &segment.hint)?;
         }
-        place.take_field(last)
+        place.take_field(&last.name, &last.hint)
+    }
+}
+
+/// A segment is its name.
+impl PartialEq for Segment {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Segment {}
+
+impl PartialOrd for Segment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Segment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(&other.name)
     }
 }
 
@@ -87,7 +118,7 @@ impl std::str::FromStr for Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let escaped: Vec<_> = self.0.iter().map(|segment| segment.as_str().replace('.', "\\.")).collect();
+        let escaped: Vec<_> = self.names().map(|name| name.as_str().replace('.', "\\.")).collect();
         f.write_str(&escaped.join("."))
     }
 }
@@ -95,6 +126,9 @@ impl fmt::Display for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JsonDecoder;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
 
     fn path(text: &str) -> Path {
         text.parse().unwrap()
@@ -113,6 +147,69 @@ mod tests {
         assert_eq!(path(r"a.x\.y").remove(&mut value), Some(Value::Integer(2)));
         assert_eq!(path("a.none.b").remove(&mut value), None);
         assert_eq!(value.to_string(), r#"{"a":{"b":null},"l":[{"c":"new"}],"n":{"m":true}}"#);
+    }
+
+    /// Names and numbers as JSON, in this order, a name more than once where it is.
+    fn json(fields: &[(char, i64)]) -> String {
+        let fields: Vec<_> = fields.iter().map(|(name, n)| format!("\"{name}\":{n}")).collect();
+        format!("{{{}}}", fields.join(","))
+    }
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Get,
+        Set(i64),
+        Remove,
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<(char, Act)>> {
+        let act = prop_oneof![Just(Act::Get), any::<i64>().prop_map(Act::Set), Just(Act::Remove)];
+        prop::collection::vec((prop::char::range('a', 'f'), act), 0..12)
+    }
+
+    proptest! {
+        /// One path for a name serves records of every layout, and does what a search from the end does; what shares the
+        /// record, or its names, sees nothing of it.
+        #[test]
+        fn guesses_are_never_wrong(
+            records in prop::collection::vec(prop::collection::vec((prop::char::range('a', 'e'), any::<i64>()), 0..6), 1..6),
+            acts in acts(),
+            decoded in any::<bool>(),
+        ) {
+            let paths: HashMap<char, Path> = ('a'..='f').map(|name| (name, path(&name.to_string()))).collect();
+            let mut decoder = JsonDecoder::default();
+            // Twice: the second time everything is known.
+            for fields in records.iter().chain(&records) {
+                let mut record = if decoded {
+                    decoder.decode(json(fields).as_bytes()).unwrap()
+                } else {
+                    Value::object(fields.iter().map(|(name, n)| (name.to_string(), *n)))
+                };
+                let (mut naive, before) = (fields.clone(), record.clone());
+                for (name, act) in &acts {
+                    let (path, place) = (&paths[name], naive.iter().rposition(|(known, _)| known == name));
+                    match act {
+                        Act::Get => {
+                            let value = place.map(|place| Value::Integer(naive[place].1));
+                            prop_assert_eq!(path.get(&record), value.as_ref());
+                        }
+                        Act::Set(n) => {
+                            path.set(&mut record, Value::Integer(*n));
+                            match place {
+                                Some(place) => naive[place].1 = *n,
+                                None => naive.push((*name, *n)),
+                            }
+                        }
+                        Act::Remove => {
+                            let value = place.map(|place| Value::Integer(naive.remove(place).1));
+                            prop_assert_eq!(path.remove(&mut record), value);
+                        }
+                    }
+                    prop_assert_eq!(record.to_string(), json(&naive));
+                }
+                prop_assert_eq!(before.to_string(), json(fields));
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Values whose type nobody knew when the program was compiled: what flows through a workflow.
 //!
-//! A value is three words. Strings, lists and objects are shared, so that a copy costs a counter; names of fields are
-//! shared between records. Parts of a JSON record that no step reads stay text ([`Value::Raw`]) and are written out as they came.
+//! A value is three words. Long strings, lists and objects are shared, so that a copy costs a counter; names of fields are
+//! shared between records, all those of a record at once. Parts of a JSON record that no step reads stay text ([`Value::Raw`]) and are written out as they came.
 
 mod json;
 mod key;
+mod layouts;
+mod names;
+mod object;
 mod order;
 mod projection;
 mod raw;
@@ -13,6 +16,8 @@ mod text;
 
 pub use json::{JsonDecoder, write_json};
 pub use key::ValueKey;
+pub(crate) use names::Hint;
+pub use object::{FieldNames, Object};
 pub use projection::Projection;
 pub use raw::Raw;
 pub use text::Text;
@@ -45,48 +50,6 @@ pub enum Value {
     Raw(Arc<Raw>),
 }
 
-/// Fields in the order in which they were written. Of two with one name the last counts.
-#[derive(Clone, Debug, Default)]
-pub struct Object {
-    fields: Vec<(Text, Value)>,
-    /// Where it came from, when somebody wants to know. Stored with it, and not part of its value.
-    note: Option<Arc<Note>>,
-}
-
-impl Object {
-    /// An empty object with room for `fields` fields.
-    pub fn with_capacity(fields: usize) -> Self {
-        Self { fields: Vec::with_capacity(fields), note: None }
-    }
-
-    /// The fields, in order.
-    pub fn fields(&self) -> &[(Text, Value)] {
-        &self.fields
-    }
-
-    /// Adds a field behind the others, without looking for another of that name.
-    pub fn push(&mut self, name: Text, value: Value) {
-        self.fields.push((name, value));
-    }
-
-    /// The field called `name`.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.place(name).map(|place| &self.fields[place].1)
-    }
-
-    #[inline]
-    fn place(&self, name: &str) -> Option<usize> {
-        self.fields.iter().rposition(|(known, _)| known.as_str() == name)
-    }
-}
-
-impl<N: Into<Text>, V: Into<Value>> FromIterator<(N, V)> for Object {
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(fields: I) -> Self {
-        let fields = fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { fields, note: None }
-    }
-}
-
 impl Value {
     /// An object of fields in order.
     pub fn object<N: Into<Text>, V: Into<Value>>(fields: impl IntoIterator<Item = (N, V)>) -> Value {
@@ -103,21 +66,24 @@ impl Value {
     }
 
     /// The field called `name` of an object; the element of that number of a list.
-    #[inline]
     pub fn field(&self, name: &Text) -> Option<&Value> {
+        self.field_near(name, &Hint::default())
+    }
+
+    /// The same, looked for first where `hint` says.
+    #[inline]
+    pub(crate) fn field_near(&self, name: &Text, hint: &Hint) -> Option<&Value> {
         match self.seen() {
-            Value::Object(object) => object.get(name.as_str()),
+            Value::Object(object) => object.get_near(name, hint),
             Value::List(list) => list.get(name.as_str().parse::<usize>().ok()?),
             _ => None,
         }
     }
 
     /// The fields of an object; none of anything else.
-    pub fn fields(&self) -> &[(Text, Value)] {
-        match self.seen() {
-            Value::Object(object) => &object.fields,
-            _ => &[],
-        }
+    pub fn fields(&self) -> impl Iterator<Item = (&Text, &Value)> {
+        let object = if let Value::Object(object) = self.seen() { Some(object) } else { None };
+        object.into_iter().flat_map(|object| object.fields())
     }
 
     /// The text of a text.
@@ -126,6 +92,12 @@ impl Value {
             Value::Text(text) => Some(text.as_str()),
             _ => None,
         }
+    }
+
+    /// The same, where its bytes are enough.
+    #[inline]
+    pub(crate) fn as_text(&self) -> Option<&Text> {
+        if let Value::Text(text) = self.seen() { Some(text) } else { None }
     }
 
     /// The elements of a list.
@@ -174,7 +146,7 @@ impl Value {
     /// What is known of an object besides its fields.
     pub(crate) fn note(&self) -> Option<&Arc<Note>> {
         match self {
-            Value::Object(object) => object.note.as_ref(),
+            Value::Object(object) => object.note(),
             _ => None,
         }
     }
@@ -182,7 +154,7 @@ impl Value {
     /// Notes something beside an object. Anything else has no room for it.
     pub(crate) fn take_note(&mut self, note: Arc<Note>) {
         if let Value::Object(object) = self {
-            Arc::make_mut(object).note = Some(note);
+            Arc::make_mut(object).take_note(note);
         }
     }
 
@@ -194,6 +166,7 @@ impl Value {
     }
 
     /// Looks at it for good, so that it can be changed.
+    #[inline]
     fn own(&mut self) -> &mut Value {
         if let Value::Raw(raw) = self {
             *self = raw.value().clone();
@@ -201,11 +174,11 @@ impl Value {
         self
     }
 
-    pub(crate) fn field_mut(&mut self, name: &Text) -> Option<&mut Value> {
+    pub(crate) fn field_mut(&mut self, name: &Text, hint: &Hint) -> Option<&mut Value> {
         match self.own() {
             Value::Object(object) => {
-                let place = object.place(name.as_str())?;
-                Arc::make_mut(object).fields.get_mut(place).map(|(_, value)| value)
+                let place = object.place_near(name, hint)?;
+                Arc::make_mut(object).at_mut(place)
             }
             Value::List(list) => {
                 let place = name.as_str().parse::<usize>().ok()?;
@@ -215,34 +188,34 @@ impl Value {
         }
     }
 
-    pub(crate) fn field_mut_or_insert(&mut self, name: &Text) -> &mut Value {
-        let inside_list = |list: &Vec<Value>| name.as_str().parse().is_ok_and(|place: usize| place < list.len());
+    pub(crate) fn field_mut_or_insert(&mut self, name: &Text, hint: &Hint) -> &mut Value {
+        let place_in = |list: &Vec<Value>| name.as_str().parse().ok().filter(|place: &usize| *place < list.len());
         match self.own() {
             Value::Object(_) => {}
-            Value::List(list) if inside_list(list) => {}
+            Value::List(list) if place_in(list).is_some() => {}
             other => *other = Value::Object(Arc::default()),
         }
         match self {
             Value::List(list) => {
-                let place = name.as_str().parse::<usize>().unwrap_or_default();
+                let place = place_in(list).unwrap_or_default();
                 &mut Arc::make_mut(list)[place]
             }
-            Value::Object(object) => {
-                let fields = &mut Arc::make_mut(object).fields;
-                let place = fields.iter().rposition(|(known, _)| known == name).unwrap_or_else(|| {
-                    fields.push((name.clone(), Value::Null));
-                    fields.len() - 1
-                });
-                &mut fields[place].1
-            }
+            Value::Object(object) => Arc::make_mut(object).get_or_add(name, hint),
             other => other,
         }
     }
 
-    pub(crate) fn take_field(&mut self, name: &Text) -> Option<Value> {
+    pub(crate) fn set_field(&mut self, name: &Text, hint: &Hint, new: Value) {
+        match self.own() {
+            Value::Object(object) => Arc::make_mut(object).set(name, hint, new),
+            other => *other.field_mut_or_insert(name, hint) = new,
+        }
+    }
+
+    pub(crate) fn take_field(&mut self, name: &Text, hint: &Hint) -> Option<Value> {
         let Value::Object(object) = self.own() else { return None };
-        let place = object.place(name.as_str())?;
-        Some(Arc::make_mut(object).fields.remove(place).1)
+        let place = object.place_near(name, hint)?;
+        Some(Arc::make_mut(object).take_at(place))
     }
 }
 

@@ -4,7 +4,7 @@ use super::files::provenance;
 use super::text;
 use mailer_core::Result;
 use mailer_files::{BadRow, Csv, DecodeRow, Row};
-use mailer_workflow::{Code, Decoder, Fields, Findings, Key, Object, Section, Shape, Text, Value, Word};
+use mailer_workflow::{Code, Decoder, FieldNames, Fields, Findings, Key, Section, Shape, Text, Value, Word};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -82,12 +82,12 @@ fn types(settings: Fields<'_>) -> HashMap<String, Type> {
         Some("bool") => Type::Bool,
         _ => Type::Text,
     };
-    types.value.fields().iter().map(|(column, value)| (column.as_str().to_owned(), known(value))).collect()
+    types.value.fields().map(|(column, value)| (column.as_str().to_owned(), known(value))).collect()
 }
 
 /// The files, read as the settings say.
 pub(super) fn source(paths: Vec<String>, settings: Fields<'_>, decoder: Decoder) -> Csv<Rows> {
-    let rows = Rows { decoder, types: Arc::new(types(settings)), columns: Vec::new() };
+    let rows = Rows { decoder, types: Arc::new(types(settings)), columns: Vec::new(), names: FieldNames::default() };
     let mut source = Csv::new(paths, rows);
     if let Some(delimiter) = delimiter(&text(settings, "delimiter")) {
         source = source.delimiter(delimiter);
@@ -95,6 +95,9 @@ pub(super) fn source(paths: Vec<String>, settings: Fields<'_>, decoder: Decoder)
     let columns = settings.texts("columns");
     if columns.is_empty() { source } else { source.columns(columns.into_iter().map(|column| column.value)) }
 }
+
+/// For fields that steps add, so that they need not move the others.
+const ROOM: usize = 2;
 
 /// What is in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +137,7 @@ pub(super) struct Rows {
     types: Arc<HashMap<String, Type>>,
     /// Names and types of the columns of the file that was read last: records share them.
     columns: Vec<(Text, Type)>,
+    names: FieldNames,
 }
 
 impl Rows {
@@ -144,18 +148,19 @@ impl Rows {
         };
         if row.fields().count() != self.columns.len() || !row.fields().enumerate().all(is_known) {
             self.columns = row.fields().map(|(name, _)| known(name)).collect();
+            self.names = self.columns.iter().map(|(name, _)| name.clone()).collect();
         }
     }
 
     /// The record, or what is wrong with the row.
     fn record(&mut self, row: &Row<'_>) -> Result<Value, String> {
         self.name_columns(row);
-        let mut record = Object::with_capacity(self.columns.len());
+        let mut values = Vec::with_capacity(self.columns.len() + ROOM);
         for ((name, kind), (_, field)) in self.columns.iter().zip(row.fields()) {
             let wrong = || format!("column `{name}` of a row is {field:?}, not {}", kind.name());
-            record.push(name.clone(), kind.value(field).ok_or_else(wrong)?);
+            values.push(kind.value(field).ok_or_else(wrong)?);
         }
-        Ok(Value::Object(Arc::new(record)))
+        Ok(self.names.object(values))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn check(settings: Fields<'_>, findings: &mut Findings) {
 /// Columns with the fields that go there; the check has said which fields are none.
 pub(super) fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
     let Some(columns) = settings.value("columns") else { return Vec::new() };
-    let fields = columns.value.fields().iter();
+    let fields = columns.value.fields();
     fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
 }
 

@@ -35,8 +35,9 @@ impl Comparison {
                 (_, _, Some(list)) => list.contains(other),
                 _ => false,
             },
-            Comparison::StartsWith(part) => value.as_str().is_some_and(|text| text.starts_with(part)),
-            Comparison::EndsWith(part) => value.as_str().is_some_and(|text| text.ends_with(part)),
+            // By bytes: where whole characters are looked for, these are the same places.
+            Comparison::StartsWith(part) => value.as_text().is_some_and(|t| t.as_bytes().starts_with(part.as_bytes())),
+            Comparison::EndsWith(part) => value.as_text().is_some_and(|t| t.as_bytes().ends_with(part.as_bytes())),
             Comparison::Matches(regex) => value.as_str().is_some_and(|text| regex.is_match(text)),
         }
     }
@@ -60,6 +61,12 @@ mod tests {
         assert!(holds(C::In(vec![value("1"), value("\"a\"")]), "\"a\""));
         assert!(holds(C::Contains(value("\"b\"")), "\"abc\"") && holds(C::Contains(value("2")), "[1, 2]"));
         assert!(!holds(C::Contains(value("2")), "\"12\""));
+        for text in ["\"äb\"", "\"a long text that is kept elsewhere: äb\""] {
+            assert!(holds(C::EndsWith("äb".into()), text) && !holds(C::EndsWith("a".into()), text));
+            assert!(holds(C::StartsWith(value(text).as_str().unwrap()[..2].into()), text));
+            assert!(!holds(C::StartsWith("b".into()), text));
+        }
+        assert!(!holds(C::StartsWith("1".into()), "1"));
         assert!(holds(C::Matches(regex::Regex::new("^a.$").unwrap()), "\"ab\""));
         assert!(holds(C::Exists, "null"));
     }

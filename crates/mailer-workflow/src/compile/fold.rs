@@ -1,14 +1,14 @@
 //! What a reduce computes: accumulators, and how they grow, merge and become results.
 
 use crate::model::{Aggregation, Fold};
-use crate::value::{Object, Text};
-use crate::{Value, ValueKey, times};
+use crate::value::FieldNames;
+use crate::{Path, Value, ValueKey, times};
 use mailer_core::TimeWindow;
 use mailer_operators::rank;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// One accumulator, kept in state. Checkpoints depend on the order of the variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,17 +138,22 @@ fn greater_first(a: &Value, b: &Value) -> Ordering {
     b.partial_cmp(a).unwrap_or_else(|| b.as_f64().is_some().cmp(&a.as_f64().is_some()))
 }
 
+/// Fields that a window adds to a result at most: its bounds, the revision and why it fired.
+const OF_WINDOW: usize = 4;
+
 /// All that one reduce computes.
 #[derive(Clone, Debug)]
 pub(super) struct Folds {
     step: Arc<str>,
     parts: Arc<[Aggregation]>,
-    names: Arc<[Text]>,
+    /// Of a result: `key`, and what the parts are called.
+    names: FieldNames,
 }
 
 impl Folds {
     pub(super) fn new(step: &str, parts: Vec<Aggregation>) -> Self {
-        let names = parts.iter().map(|part| Text::from(part.name.value.as_str())).collect();
+        let names = parts.iter().map(|part| part.name.value.as_str());
+        let names = ["key"].into_iter().chain(names).collect();
         Self { step: step.into(), parts: parts.into(), names }
     }
 
@@ -187,20 +192,19 @@ impl Folds {
     }
 
     pub(super) fn result(&self, key: &ValueKey, accumulators: &[Accumulator]) -> Value {
-        let mut object = Object::with_capacity(self.names.len() + 3);
-        object.push("key".into(), key.to_value());
-        for (name, accumulator) in self.names.iter().zip(accumulators) {
-            object.push(name.clone(), accumulator.result());
-        }
-        Value::Object(Arc::new(object))
+        let mut values = Vec::with_capacity(1 + self.parts.len() + OF_WINDOW);
+        values.push(key.to_value());
+        values.extend(accumulators.iter().map(Accumulator::result));
+        self.names.object(values)
     }
 }
 
 /// A result with the bounds of its window.
-pub(super) fn with_window(result: Value, window: TimeWindow) -> Value {
-    let mut result = result;
-    for (name, time) in [("windowStart", window.start), ("windowEnd", window.end)] {
-        crate::Path::of_names([name]).set(&mut result, Value::from(times::format(time.0).as_str()));
+pub(super) fn with_window(mut result: Value, window: TimeWindow) -> Value {
+    static BOUNDS: LazyLock<[Path; 2]> =
+        LazyLock::new(|| ["windowStart", "windowEnd"].map(|name| Path::of_names([name])));
+    for (path, time) in BOUNDS.iter().zip([window.start, window.end]) {
+        path.set(&mut result, Value::from(times::format(time.0).as_str()));
     }
     result
 }

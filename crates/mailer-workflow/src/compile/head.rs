@@ -12,6 +12,7 @@ use mailer_operators::{
     Aggregate, Assigner, Collector, Dedupe as DedupeBy, Description, Emit, Firing, Global, Operator, Session, Sliding,
     Tumbling, Windowed, Windows,
 };
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The operator behind a keyBy.
@@ -112,6 +113,9 @@ where
     then.with(mailer_operators::Then(operator, Bounds { bounded, updates }))
 }
 
+/// Where a result says which of several it is.
+static UPDATE: LazyLock<[Path; 2]> = LazyLock::new(|| ["revision", "firing"].map(|name| Path::of_names([name])));
+
 /// Puts the bounds of its window into a result. Part of the window: it has no description of its own.
 #[derive(Clone)]
 pub(super) struct Bounds {
@@ -131,8 +135,9 @@ impl Operator<Windowed<ValueKey, Value>> for Bounds {
         let Record { timestamp, value: Windowed { window, value, firing, revision, .. } } = record;
         let mut value = if self.bounded { with_window(value, window) } else { value };
         if self.updates {
-            Path::of_names(["revision"]).set(&mut value, Value::Integer(revision.into()));
-            Path::of_names(["firing"]).set(&mut value, Value::from(word(firing)));
+            let [at_revision, at_firing] = &*UPDATE;
+            at_revision.set(&mut value, Value::Integer(revision.into()));
+            at_firing.set(&mut value, Value::from(word(firing)));
         }
         out.collect(Record { timestamp, value })
     }

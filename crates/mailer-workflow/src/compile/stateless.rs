@@ -104,17 +104,7 @@ impl Action {
                 let projected = project(record, fields);
                 become_of(record, projected);
             }
-            Action::FlatMap(expression) => match expression.evaluate(record, timestamp)? {
-                Value::List(list) => {
-                    let one = |value| {
-                        let mut one = record.clone();
-                        become_of(&mut one, value);
-                        one
-                    };
-                    return Ok(Outcome::Becomes(Arc::unwrap_or_clone(list).into_iter().map(one).collect()));
-                }
-                other => return Err(format!("the expression gives {}, not a list of records", other.kind())),
-            },
+            Action::FlatMap(expression) => return flat_map(record, expression.evaluate(record, timestamp)?),
             Action::Explode { field, to } => return explode(record, field, to),
             Action::HasKey(key) => key.of(record, timestamp).map(drop)?,
             Action::CanReduce(fields) => fields.iter().try_for_each(|(field, wanted)| wanted.check(field, record))?,
@@ -137,6 +127,18 @@ fn project(record: &Value, fields: &[Path]) -> Value {
         }
     }
     projected
+}
+
+fn flat_map(record: &Value, records: Value) -> Result<Outcome, String> {
+    let Value::List(list) = records else {
+        return Err(format!("the expression gives {}, not a list of records", records.kind()));
+    };
+    let one = |value| {
+        let mut one = record.clone();
+        become_of(&mut one, value);
+        one
+    };
+    Ok(Outcome::Becomes(Arc::unwrap_or_clone(list).into_iter().map(one).collect()))
 }
 
 fn explode(record: &mut Value, field: &Path, to: &Path) -> Result<Outcome, String> {
@@ -189,7 +191,8 @@ pub(super) struct Stateless {
     /// For errors, counters and dead letters.
     name: Text,
     policy: Policy,
-    action: Arc<Action>,
+    /// Every worker has its own, with what it knows of where fields are.
+    action: Action,
     /// Records that were skipped, or became dead letters.
     refused: Counter,
 }
@@ -200,7 +203,7 @@ impl Stateless {
         let label = action.kind().map(|kind| id.map_or(Label::kind(kind), |id| Label::named(kind, id)));
         let name = id.or(label.as_ref().map(|label| label.kind)).unwrap_or("key_by").into();
         let policy = Policy::of(&step.on_error);
-        Self { label, name, policy, action: Arc::new(action), refused: Counter::default() }
+        Self { label, name, policy, action, refused: Counter::default() }
     }
 }
 

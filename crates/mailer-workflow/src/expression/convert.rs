@@ -1,36 +1,45 @@
 //! Between the values of records and the values of expressions.
 
 use crate::Value;
-use crate::value::{Object, Projection, Text};
-use cel::objects::{Key, Map};
+use crate::value::{Projection, Text};
+use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString};
+use cel::common::value::Val;
+use cel::objects::Key;
 use cel::{ExecutionError, Value as Cel};
 use std::collections::HashMap;
-use std::sync::Arc;
 
-/// What `reads` names of `value`.
-pub(super) fn to_cel(value: &Value, reads: &Projection) -> Cel {
+/// What `reads` names of `value`. Texts are borrowed.
+pub(super) fn to_cel<'v>(value: &'v Value, reads: &Projection) -> Box<dyn Val + 'v> {
     match value.seen() {
         Value::Object(object) => {
-            let fields = object.fields().iter().filter_map(|(name, value)| {
+            let fields = object.fields().filter_map(|(name, value)| {
                 let value = match reads.of(name) {
                     Some(inner) => to_cel(value, inner),
                     None if reads.is_everything() => to_cel(value, reads),
                     None => return None,
                 };
-                Some((Key::String(Arc::new(name.as_str().to_owned())), value))
+                Some((CelMapKey::from(name.as_str()), value))
             });
-            Cel::Map(Map { map: Arc::new(fields.collect::<HashMap<_, _>>()) })
+            Box::new(CelMap::from(fields.collect::<HashMap<_, _>>()))
         }
         Value::List(list) => {
             let everything = Projection::everything();
-            Cel::List(Arc::new(list.iter().map(|value| to_cel(value, &everything)).collect()))
+            Box::new(CelList::from(list.iter().map(|value| to_cel(value, &everything)).collect::<Vec<_>>()))
         }
-        Value::Text(text) => Cel::String(Arc::new(text.as_str().to_owned())),
-        Value::Integer(n) => Cel::Int(*n),
-        Value::Float(n) => Cel::Float(*n),
-        Value::Bool(b) => Cel::Bool(*b),
-        Value::Null | Value::Raw(_) => Cel::Null,
+        other => single(other).unwrap_or_else(|| Box::new(CelNull)),
     }
+}
+
+/// A value that holds no others.
+pub(super) fn single<'v>(value: &'v Value) -> Option<Box<dyn Val + 'v>> {
+    Some(match value.seen() {
+        Value::Text(text) => Box::new(CelString::from(text.as_str())),
+        Value::Integer(n) => Box::new(CelInt::from(*n)),
+        Value::Float(n) => Box::new(CelDouble::from(*n)),
+        Value::Bool(b) => Box::new(CelBool::from(*b)),
+        Value::Null | Value::Raw(_) => Box::new(CelNull),
+        Value::List(_) | Value::Object(_) => return None,
+    })
 }
 
 /// A result as a value, or what it is instead. The fields of an object come in the order of their names.
@@ -46,11 +55,8 @@ pub(super) fn from_cel(value: &Cel) -> Result<Value, String> {
         Cel::Map(map) => {
             let mut fields: Vec<_> = map.map.iter().collect();
             fields.sort_by_key(|(name, _)| *name);
-            let mut object = Object::with_capacity(fields.len());
-            for (name, value) in fields {
-                object.push(name_of(name), from_cel(value)?);
-            }
-            Value::Object(Arc::new(object))
+            let fields = fields.into_iter().map(|(name, value)| Ok((name_of(name), from_cel(value)?)));
+            Value::object(fields.collect::<Result<Vec<_>, String>>()?)
         }
         other => return Err(other.type_of().to_string()),
     })

@@ -1,5 +1,6 @@
 //! The names in an expression: those it may use, and what of the record it reads.
 
+use super::variables::Field;
 use super::{RECORD, TIMESTAMP};
 use crate::Code;
 use crate::path::Path;
@@ -48,6 +49,8 @@ pub(super) struct Problem {
 pub(super) struct Looked {
     /// What of the record it reads.
     pub(super) reads: Projection,
+    /// The fields among that which it names with all names before them.
+    pub(super) fields: Vec<Field>,
     pub(super) uses_timestamp: bool,
     /// Names that mean nothing.
     pub(super) problems: Vec<Problem>,
@@ -55,7 +58,8 @@ pub(super) struct Looked {
 
 /// Looks through a program that also sees `variables`.
 pub(super) fn look_at(program: &Program, variables: &[&'static str]) -> Looked {
-    let looked = Looked { reads: Projection::nothing(), uses_timestamp: false, problems: Vec::new() };
+    let looked =
+        Looked { reads: Projection::nothing(), fields: Vec::new(), uses_timestamp: false, problems: Vec::new() };
     let mut look = Look { source: program.source_info(), bound: variables.to_vec(), looked };
     look.expression(program.expression());
     look.looked
@@ -74,7 +78,8 @@ impl<'a> Look<'a> {
             if path.is_empty() {
                 self.looked.reads.keep_rest();
             } else {
-                self.looked.reads.add(&Path::of_names(path));
+                self.looked.reads.add(&Path::of_names(path.iter().copied()));
+                self.looked.fields.push(Field::new(&path));
             }
             return;
         }

@@ -120,8 +120,8 @@ impl<'a> Reader<'a> {
 /// A record as a source would read it; text under `raw` alone stands for bytes that may be no JSON.
 fn sent(node: &Node) -> Vec<u8> {
     let value = fields::value(node);
-    match (value.fields(), node.get("raw").and_then(Node::scalar)) {
-        ([_], Some(raw)) => raw.text.clone().into_bytes(),
+    match (value.fields().count(), node.get("raw").and_then(Node::scalar)) {
+        (1, Some(raw)) => raw.text.clone().into_bytes(),
         _ => value.to_string().into_bytes(),
     }
 }

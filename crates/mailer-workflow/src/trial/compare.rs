@@ -41,7 +41,7 @@ fn compare_one(test: &TestModel, output: Seen, came: &[Value]) -> Vec<Finding> {
 fn fits(came: &Value, expected: &Value) -> bool {
     match (came.seen(), expected.seen()) {
         (Value::Object(came), Value::Object(expected)) => {
-            expected.fields().iter().all(|(name, expected)| came.get(name).is_some_and(|came| fits(came, expected)))
+            expected.fields().all(|(name, expected)| came.get(name).is_some_and(|came| fits(came, expected)))
         }
         (came, expected) => came == expected,
     }

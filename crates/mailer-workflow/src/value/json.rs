@@ -1,20 +1,18 @@
 //! JSON in and out.
 
-use super::{Object, Projection, Raw, Text, Value};
+use super::layouts::{Layouts, Read, Reading};
+use super::object::SPARE;
+use super::{Object, Projection, Raw, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
-
-/// Names of fields that are remembered, so that records share them.
-const NAMES: usize = 4_096;
 
 /// Reads JSON records, and remembers the names of fields between them. One for each worker.
 #[derive(Clone, Debug)]
 pub struct JsonDecoder {
-    projection: Arc<Projection>,
-    names: Names,
+    layouts: Layouts,
 }
 
 impl Default for JsonDecoder {
@@ -26,60 +24,35 @@ impl Default for JsonDecoder {
 impl JsonDecoder {
     /// Reads what `projection` names.
     pub fn new(projection: Projection) -> Self {
-        Self { projection: Arc::new(projection), names: Names::default() }
+        Self { layouts: Layouts::new(&projection) }
     }
 
     /// One JSON value, with nothing behind it. The error says where the JSON is wrong.
     pub fn decode(&mut self, json: &[u8]) -> Result<Value, serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        self.names.next = 0;
-        let seed = Seed { projection: &self.projection, names: &mut self.names };
+        let seed = Seed { plan: Layouts::RECORD, layouts: &mut self.layouts };
         let value = seed.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
     }
 }
 
+thread_local! {
+    /// For JSON that is read whole, here and there: so that such values share their names, too.
+    static EVERYTHING: RefCell<JsonDecoder> = RefCell::default();
+}
+
 impl Value {
     /// Reads JSON; parts stay text until somebody looks at them.
     pub fn from_json(json: &[u8]) -> Result<Value, serde_json::Error> {
-        JsonDecoder::default().decode(json)
+        EVERYTHING.with_borrow_mut(|decoder| decoder.decode(json))
     }
 }
 
-/// The names of fields seen so far. Records of one kind name their fields in one order, so the next name is guessed first.
-#[derive(Clone, Debug, Default)]
-struct Names {
-    order: Vec<Text>,
-    next: usize,
-    known: HashMap<Text, usize>,
-}
-
-impl Names {
-    fn of(&mut self, name: &str) -> Text {
-        let guess = self.order.get(self.next).filter(|guess| guess.as_str() == name);
-        if let Some(guess) = guess {
-            self.next += 1;
-            return guess.clone();
-        }
-        let text = Text::from(name);
-        if let Some(place) = self.known.get(&text) {
-            self.next = place + 1;
-            return self.order[*place].clone();
-        }
-        if self.order.len() < NAMES {
-            self.known.insert(text.clone(), self.order.len());
-            self.order.push(text.clone());
-            self.next = self.order.len();
-        }
-        text
-    }
-}
-
-/// Reads one value, of which `projection` says what is looked at.
+/// Reads one value by a plan.
 struct Seed<'a> {
-    projection: &'a Projection,
-    names: &'a mut Names,
+    plan: usize,
+    layouts: &'a mut Layouts,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -131,43 +104,44 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let Seed { projection, names } = self;
-        let mut object = Object::default();
-        while let Some(name) = fields.next_key_seed(Name(names))? {
-            if let Some(inner) = projection.of(&name) {
-                let value = fields.next_value_seed(Seed { projection: inner, names })?;
-                object.push(name, value);
-            } else if projection.rest {
-                let raw: &RawValue = fields.next_value()?;
-                object.push(name, lazy(raw)?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
+        let Seed { plan, layouts } = self;
+        let mut reading = layouts.begin(plan);
+        let mut values = Vec::with_capacity(layouts.expected(&reading) + SPARE);
+        while let Some(read) = fields.next_key_seed(Name { reading: &mut reading, layouts })? {
+            match read {
+                Read::By(plan) => values.push(fields.next_value_seed(Seed { plan, layouts })?),
+                Read::AsItCame => values.push(lazy(fields.next_value()?)?),
+                Read::Not => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Value::Object(Arc::new(object)))
+        let names = layouts.end(reading, values.len());
+        Ok(Value::Object(Arc::new(Object::of(names, values))))
     }
 }
 
 /// The name of a field.
-struct Name<'a>(&'a mut Names);
+struct Name<'a> {
+    reading: &'a mut Reading,
+    layouts: &'a mut Layouts,
+}
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Text;
+    type Value = Read;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Read, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Name<'_> {
-    type Value = Text;
+    type Value = Read;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Text, E> {
-        Ok(self.0.of(name))
+    fn visit_str<E: Error>(self, name: &str) -> Result<Read, E> {
+        Ok(self.layouts.next(self.reading, name))
     }
 }
 
@@ -210,7 +184,7 @@ pub fn write_json(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Object(object) => {
             out.push(b'{');
-            for (place, (name, value)) in object.fields().iter().enumerate() {
+            for (place, (name, value)) in object.fields().enumerate() {
                 if place > 0 {
                     out.push(b',');
                 }
@@ -256,13 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shared_between_records_whatever_their_order() {
+    fn names_are_shared_between_records_also_when_layouts_alternate() {
         let mut decoder = JsonDecoder::default();
-        let first = decoder.decode(br#"{"a": 1, "b": 2}"#).unwrap();
-        let second = decoder.decode(br#"{"b": 1, "c": 2, "a": 3}"#).unwrap();
-        let address = |value: &Value, place: usize| value.fields()[place].0.as_str().as_ptr();
-        assert_eq!(address(&first, 0), address(&second, 2));
-        assert_eq!(address(&first, 1), address(&second, 0));
+        let address = |value: &Value| value.fields().next().unwrap().0.as_bytes().as_ptr();
+        let mut decoded = |json: &str| address(&decoder.decode(json.as_bytes()).unwrap());
+        let (first, other) = (decoded(r#"{"a": 1, "b": 2}"#), decoded(r#"{"a": 1, "c": 2}"#));
+        assert_eq!((decoded(r#"{"a": 3, "b": 4}"#), decoded(r#"{"a": 3, "c": 4}"#)), (first, other));
     }
 
     #[test]
@@ -294,9 +267,7 @@ mod tests {
     fn seen(value: &Value) -> Value {
         match value.seen() {
             Value::List(list) => list.iter().map(seen).collect::<Vec<_>>().into(),
-            Value::Object(object) => {
-                Value::object(object.fields().iter().map(|(name, value)| (name.clone(), seen(value))))
-            }
+            Value::Object(object) => Value::object(object.fields().map(|(name, value)| (name.clone(), seen(value)))),
             other => other.clone(),
         }
     }

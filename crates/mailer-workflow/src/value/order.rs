@@ -19,7 +19,7 @@ impl PartialEq for Value {
 
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
-        let within = |a: &Object, b: &Object| a.fields().iter().all(|(name, _)| a.get(name) == b.get(name));
+        let within = |a: &Object, b: &Object| a.fields().all(|(name, _)| a.get(name) == b.get(name));
         within(self, other) && within(other, self)
     }
 }

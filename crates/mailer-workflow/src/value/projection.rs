@@ -40,7 +40,7 @@ impl Projection {
     /// `path` is read, with everything below it.
     pub fn add(&mut self, path: &Path) {
         let mut place = self;
-        for segment in path.segments() {
+        for segment in path.names() {
             let known = place.named.iter().position(|(name, _)| name == segment).unwrap_or_else(|| {
                 place.named.push((segment.clone(), Projection::nothing()));
                 place.named.len() - 1

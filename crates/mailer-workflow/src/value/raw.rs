@@ -1,6 +1,6 @@
 //! JSON that nobody has looked at yet.
 
-use super::{JsonDecoder, Value};
+use super::{Text, Value};
 use std::sync::OnceLock;
 
 /// A piece of JSON whose syntax was checked and whose content was not looked at. It is written out as it came, digit by
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// who reads it finds null.
 #[derive(Debug)]
 pub struct Raw {
-    text: Box<str>,
+    text: Text,
     seen: OnceLock<Value>,
 }
 
@@ -26,6 +26,6 @@ impl Raw {
 
     /// What it says.
     pub fn value(&self) -> &Value {
-        self.seen.get_or_init(|| JsonDecoder::default().decode(self.text.as_bytes()).unwrap_or_default())
+        self.seen.get_or_init(|| Value::from_json(self.text.as_bytes()).unwrap_or_default())
     }
 }

@@ -14,9 +14,9 @@ enum Written<'a> {
     Float(f64),
     Text(&'a Text),
     List(&'a [Value]),
-    Object(&'a [(Text, Value)]),
+    Object(#[serde(serialize_with = "fields")] &'a Object),
     /// An object, and where it came from: a step behind may have to say so after a restart.
-    Noted(&'a [(Text, Value)], WrittenNote<'a>),
+    Noted(#[serde(serialize_with = "fields")] &'a Object, WrittenNote<'a>),
 }
 
 #[derive(Deserialize)]
@@ -79,6 +79,11 @@ impl From<ReadNote> for Provenance {
     }
 }
 
+/// Name and value by turns.
+fn fields<S: Serializer>(object: &&Object, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(object.fields())
+}
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match self.seen() {
@@ -88,9 +93,9 @@ impl Serialize for Value {
             Value::Float(n) => Written::Float(*n),
             Value::Text(text) => Written::Text(text),
             Value::List(list) => Written::List(list),
-            Value::Object(object) => match object.note.as_deref().and_then(Note::provenance) {
-                Some(from) => Written::Noted(object.fields(), from.into()),
-                None => Written::Object(object.fields()),
+            Value::Object(object) => match object.note().and_then(|note| note.provenance()) {
+                Some(from) => Written::Noted(object, from.into()),
+                None => Written::Object(object),
             },
         };
         written.serialize(serializer)
@@ -106,9 +111,11 @@ impl<'de> Deserialize<'de> for Value {
             Read::Float(n) => Value::Float(n),
             Read::Text(text) => Value::Text(text),
             Read::List(list) => list.into(),
-            Read::Object(fields) => Value::Object(Arc::new(Object { fields, note: None })),
+            Read::Object(fields) => Value::object(fields),
             Read::Noted(fields, note) => {
-                Value::Object(Arc::new(Object { fields, note: Some(Arc::new(Note::From(note.into()))) }))
+                let mut value = Value::object(fields);
+                value.take_note(Arc::new(Note::From(note.into())));
+                value
             }
         })
     }

@@ -3,8 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mailer_kafka::{KafkaRecord, RecordRef};
-use mailer_workflow::{Object, Path, Value};
-use std::sync::Arc;
+use mailer_workflow::{FieldNames, Object, Path, Value};
+use std::sync::{Arc, LazyLock};
+
+/// What every record has; the records share the names.
+static NAMES: LazyLock<FieldNames> =
+    LazyLock::new(|| ["topic", "partition", "offset", "timestamp", "key", "headers"].into_iter().collect());
 
 /// Puts what is known of a record into its field `field`: `topic`, `partition`, `offset`, `timestamp`, `key`, `headers`.
 pub(super) fn put(field: &Path, record: &mut Value, metadata: Value) -> Result<(), String> {
@@ -37,16 +41,21 @@ fn object<'a>(
     key: Option<&[u8]>,
     headers: impl Iterator<Item = (&'a str, Option<&'a [u8]>)>,
 ) -> Value {
-    let mut known = Object::with_capacity(6);
-    known.push("topic".into(), topic.into());
-    known.push("partition".into(), Value::Integer(partition.into()));
-    known.push("offset".into(), Value::Integer(offset));
-    known.push("timestamp".into(), Value::Integer(timestamp));
-    push_bytes(&mut known, "key", key);
     let mut all = Object::default();
     headers.for_each(|(name, value)| push_bytes(&mut all, name, value));
-    known.push("headers".into(), Value::Object(Arc::new(all)));
-    Value::Object(Arc::new(known))
+    let text = key.and_then(|key| std::str::from_utf8(key).ok());
+    let mut known = NAMES.object(vec![
+        topic.into(),
+        Value::Integer(partition.into()),
+        Value::Integer(offset),
+        Value::Integer(timestamp),
+        text.map_or(Value::Null, Value::from),
+        Value::Object(Arc::new(all)),
+    ]);
+    if let (None, Some(key), Value::Object(known)) = (text, key, &mut known) {
+        Arc::make_mut(known).push("keyBase64".into(), STANDARD.encode(key).as_str().into());
+    }
+    known
 }
 
 /// Text as it is; other bytes in base64, under the name with `Base64` behind it.
@@ -75,6 +84,12 @@ mod tests {
             record.to_string(),
             r#"{"a":1,"kafka":{"topic":"orders","partition":3,"offset":42,"timestamp":1000,"key":"k","headers":{"trace":"7f","bitsBase64":"/w==","none":null}}}"#
         );
+    }
+
+    #[test]
+    fn a_key_that_is_no_text_is_in_base64() {
+        let known = object("t", (0, 0, 0), Some(&[0xff]), std::iter::empty());
+        assert!(known.to_string().ends_with(r#""key":null,"headers":{},"keyBase64":"/w=="}"#), "{known}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) fn check(
 ) {
     let options = settings.map_of_texts("options");
     // What is missing, or is a variable that is not set, was told already.
-    let written = settings.value("options").map_or(0, |options| options.value.fields().len());
+    let written = settings.value("options").map_or(0, |options| options.value.fields().count());
     let whole = settings.text("brokers").filter(|_| settings.has("topic") && written == options.len());
     let mut names_are_fine = true;
     for (name, _) in options {
