@@ -46,7 +46,7 @@ enum Task {
     /// See exactly-once output survive a crash
     #[command(disable_help_flag = true)]
     Demo(Passed),
-    /// Kill the engine at every step on real brokers; with --parallel-consumer, members of a consumer group
+    /// Kill the engine at every step, with real brokers, folders and a real database; with --parallel-consumer, members of a consumer group
     #[command(disable_help_flag = true)]
     CrashTest(Passed),
     /// Run the engine under seeds with simulated crashes

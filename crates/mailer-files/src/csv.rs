@@ -80,7 +80,8 @@ impl<D: DecodeRow> Format for CsvFormat<D> {
                 ));
             };
             open.columns = Arc::new(Columns::of_row(open.parser.fields()?)?);
-            open.head = open.columns.names().join(",");
+            open.head = serde_json::to_string(open.columns.names())
+                .map_err(|e| Error::internal("names of columns do not encode").caused_by(e))?;
             return Ok((open, bytes as u64));
         };
         open.columns = Arc::new(Columns::new(columns.clone())?);

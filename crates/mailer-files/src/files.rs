@@ -119,6 +119,11 @@ struct OpenFile<O> {
     ended: bool,
 }
 
+/// A head, for people.
+fn named(head: &str) -> &str {
+    if head.is_empty() { "none of its own" } else { head }
+}
+
 impl<O> OpenFile<O> {
     fn open<F: Format<Open = O>>(format: &F, path: PathBuf, resumed: Option<FilePosition>) -> Result<Self> {
         let position = resumed.as_ref().map_or(0, |resumed| resumed.bytes);
@@ -143,11 +148,11 @@ impl<O> OpenFile<O> {
         let (state, head) = format.open(&mut reader).map_err(|e| e.context(path.display()))?;
         if let Some(resumed) = resumed.filter(|resumed| resumed.head != F::head(&state)) {
             return Err(Error::refused(format!(
-                "{} begins with the columns \"{}\", and with \"{}\" when it was read before: it is another file now, or its \
+                "{} has the columns {}, and had {} when it was read before: it is another file now, or its \
                  columns were named elsewhere. Put the old one back, or start the job without its checkpoint",
                 path.display(),
-                F::head(&state),
-                resumed.head
+                named(F::head(&state)),
+                named(&resumed.head)
             )));
         }
         let position = position.max(head);

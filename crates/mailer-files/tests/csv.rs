@@ -143,9 +143,13 @@ fn a_file_whose_columns_are_others_now_is_not_gone_on_with() {
     // More rows are what a file may get.
     let grown = assign("id,amount\n1,2\n3,4\n", StartAt::Position(begin.clone())).unwrap();
     assert_eq!(grown, begin);
+    let error = assign("\"id,amount\"\n1\n2\n3\n", StartAt::Position(begin.clone())).unwrap_err();
+    assert!(error.message().contains(r#"["id,amount"]"#), "{error}");
     let error = assign("amount,id\n2,1\n3,4\n", StartAt::Position(begin)).unwrap_err();
     assert_eq!(error.kind(), mailer_core::ErrorKind::Refused);
-    for said in ["\"amount,id\"", "\"id,amount\" when it was read before", "start the job without its checkpoint"] {
+    for said in
+        [r#"has the columns ["amount","id"]"#, r#"["id","amount"] when it was"#, "start the job without its checkpoint"]
+    {
         assert!(error.message().contains(said), "{error}");
     }
 }

@@ -293,4 +293,27 @@ mod tests {
         assert_eq!(broken(&good(), ORDERS, Expect::Finds("nothing doubled")).len(), 1);
         assert_eq!(broken(&good(), ORDERS, Expect::Finds("no such checker")).len(), 1);
     }
+
+    #[test]
+    fn what_is_wrong_with_checkpoints_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let storage = mailer_runtime::FileStorage::new(root.path());
+        let env = mailer_runtime::Env::new("job").checkpointing(std::time::Duration::from_secs(3_600), storage);
+        env.source("orders", mailer_runtime::Generator::new(order).count(10))
+            .sink("out", mailer_runtime::Collect::new());
+        env.execute().unwrap();
+        let broken = |orders| checkpoints(root.path(), orders, generator_offset).unwrap();
+        assert_eq!(broken(10), [""; 0]);
+        assert_eq!(broken(11), ["positions contiguous: they add up to 10 of 11"]);
+        let staging = root.path().join("staging-1");
+        std::fs::create_dir_all(&staging).unwrap();
+        std::fs::write(staging.join("out-0-0.segment"), "").unwrap();
+        assert_eq!(broken(10), ["nothing left behind: 1 segments in staging-1"]);
+        std::fs::remove_dir_all(&staging).unwrap();
+        let folders = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path().join("completed"));
+        folders.filter(|mark| mark.exists()).for_each(|mark| std::fs::remove_file(mark).unwrap());
+        assert_eq!(broken(10), ["the newest checkpoint is not completed"]);
+        let empty = tempfile::tempdir().unwrap();
+        assert_eq!(checkpoints(empty.path(), 10, generator_offset).unwrap(), ["no checkpoint at all"]);
+    }
 }

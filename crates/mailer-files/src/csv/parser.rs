@@ -16,7 +16,7 @@ const LONGEST: usize = 16 << 20;
 pub struct OpenCsv {
     pub(super) parser: Parser,
     pub(super) columns: Arc<Columns>,
-    /// The names as the file has them; empty where it has none.
+    /// The names as the file has them, as JSON; empty where it has none.
     pub(super) head: String,
 }
 
