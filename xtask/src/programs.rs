@@ -34,12 +34,16 @@ pub fn crash_test(arguments: &[OsString]) -> Result<()> {
 
 /// The kind of output that the caller wants to see, if he chose one. What it means is the program's business.
 fn named_output(arguments: &[OsString]) -> Option<String> {
-    let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
-    let argument = arguments.find(|argument| argument.starts_with("--output"))?;
-    match argument.split_once('=') {
-        Some((_, output)) => Some(output.to_owned()),
-        None => arguments.next().map(|output| output.into_owned()),
-    }
+    let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let value = |name: &str| {
+        let place = arguments.iter().position(|argument| argument.split('=').next() == Some(name))?;
+        match arguments[place].split_once('=') {
+            Some((_, value)) => Some(value.to_owned()),
+            None => Some(arguments.get(place + 1)?.to_string()),
+        }
+    };
+    // Versions of transactions are Kafka's.
+    value("--output").or_else(|| value("--txn").map(|_| "kafka".to_owned()))
 }
 
 /// Whether cases with this output cannot be played without it.

@@ -192,8 +192,8 @@ impl Service {
 
     fn end(&mut self, how: Signal) -> Result<()> {
         if let Some(mut child) = self.child.take() {
-            if child.try_wait()?.is_none() {
-                process::signal(child.id(), how)?;
+            if child.try_wait()?.is_none() && process::signal(child.id(), how).is_err() {
+                child.kill()?; // it must not be left running because it could not be asked
             }
             if wait::until(STOP_LIMIT, LOOK, || Ok(child.try_wait()?))?.is_none() {
                 child.kill()?;

@@ -23,7 +23,13 @@ const BAD_WORKFLOWS: &str = "crates/mailer-workflow/tests/workflows/bad";
 /// Checks this workspace; prints what is wrong and fails if anything is.
 pub fn run() -> Result<()> {
     let files = files(workspace::root())?;
-    let mut problems = crates(&workspace::members()?);
+    let members = workspace::members()?;
+    let mut problems = crates(&members);
+    for package in &members.packages {
+        let targets: Vec<_> = package.targets.iter().map(|target| target.src_path.as_std_path()).collect();
+        let tests = package.manifest_path.as_std_path().with_file_name("tests");
+        problems.extend(forgotten_tests(&tests, &targets)?);
+    }
     for file in &files {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let name = file.strip_prefix(workspace::root()).unwrap_or(file);
@@ -99,6 +105,23 @@ fn crates(metadata: &Metadata) -> Vec<String> {
         .collect()
 }
 
+/// Files beside a crate's tests that are no target (the crate lists its own), nor a part of one: nobody runs what is in them.
+fn forgotten_tests(folder: &Path, targets: &[&Path]) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries: Vec<_> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let tests = entries.iter().filter(|path| targets.contains(&path.as_path()));
+    let texts: Vec<_> = tests.map(fs::read_to_string).collect::<Result<_, _>>()?;
+    let is_part = |path: &Path| {
+        let module = format!("mod {};", path.file_stem().unwrap_or_default().to_string_lossy());
+        texts.iter().any(|text| text.lines().any(|line| line == module))
+    };
+    let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let forgotten = sources.filter(|path| !targets.contains(&path.as_path()) && !is_part(path));
+    Ok(forgotten.map(|path| format!("{}: no target of its crate: name it as a [[test]]", path.display())).collect())
+}
+
 /// Every text file below `folder`, in order, without hidden folders and build output.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -141,6 +164,18 @@ mod tests {
         }
         assert!(said("a.md", "a \n").contains("at the end of the line"));
         assert!(said("a.md", "a\tb\n").contains("a tab"));
+    }
+
+    #[test]
+    fn a_test_that_nobody_runs_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let [test, part, forgotten] = ["run.rs", "support.rs", "forgotten.rs"].map(|name| folder.path().join(name));
+        for (path, text) in [(&test, "mod support;\n"), (&part, ""), (&forgotten, "")] {
+            fs::write(path, text).unwrap();
+        }
+        let found = forgotten_tests(folder.path(), &[&test]).unwrap();
+        assert_eq!(found, [format!("{}: no target of its crate: name it as a [[test]]", forgotten.display())]);
+        assert_eq!(forgotten_tests(folder.path(), &[&test, &forgotten]).unwrap(), [] as [String; 0]);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use tempfile::TempDir;
 use xtask::kafka::{Broker, BrokerOptions, Listener, PASSWORD, Tools, USER, bootstrap_from_environment};
 
 /// Settings with one mistake, where it is, and what the help or the message has to say.
-const MISTAKES: [(&str, &str, &str); 9] = [
+const MISTAKES: [(&str, &str, &str); 10] = [
     ("options: {fetch.mni.bytes: \"1\"}", "fetch.mni", "nearest first: fetch.min.bytes"),
     ("options: {group.id: g}", "group.id", "write `groupOffsets:` beside `options`"),
-    ("options: {isolation.level: read_committed}", "isolation", "`read_uncommitted`"),
+    ("options: {isolation.level: read_committed}", "isolation", "cannot be set in a workflow"),
+    ("options: {transactional.id: t}", "transactional", "has no meaning here"),
     ("options: {linger.ms: \"5\"}", "linger.ms", "has no meaning for this source"),
     ("options: {fetch.min.bytes: 1}", "1}", "write it in quotes: \"1\""),
     ("options: {fetch.min.bytes: many}", "options", "\"fetch.min.bytes\" is not a number"),
@@ -36,6 +37,15 @@ fn mistakes_in_the_settings_of_kafka_are_told_with_their_place() {
             assert!(report.contains(part), "{part} is not in\n{report}\n{workflow}");
         }
     }
+    let twice =
+        "source: {type: kafka, kafka: {brokers: \"h:1\", topic: [a, b, a]}}\npipeline: []\nsink: {type: stdout}\n";
+    fs::write(folder.path().join("bad.yaml"), twice).unwrap();
+    let output = mailer(folder.path(), &["validate", "bad.yaml"]);
+    let report = err(&output);
+    assert!(
+        report.contains("bad.yaml:1:61") && report.contains("name it once") && report.contains("1 mistake"),
+        "{report}"
+    );
     let brokers = "source: {type: kafka, kafka: {brokers: localhost, topic: a}}\npipeline: []\nsink: {type: stdout}\n";
     fs::write(folder.path().join("bad.yaml"), brokers).unwrap();
     let output = mailer(folder.path(), &["validate", "bad.yaml"]);

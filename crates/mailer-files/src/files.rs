@@ -254,3 +254,18 @@ impl<F: Format> fmt::Debug for FilesReader<F> {
         f.debug_map().entries(positions).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mailer_core::codec;
+
+    #[test]
+    fn the_stored_form_stays() {
+        let position = FilePosition { bytes: 300, head: "id,n".into() };
+        let mut bytes = Vec::new();
+        codec::encode(&position, &mut bytes).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(bytes, b"\xac\x02\x04id,n");
+        assert_eq!(codec::decode::<FilePosition>(&bytes).ok(), Some(position));
+    }
+}

@@ -2,7 +2,7 @@
 
 use mailer_core::{Batch, Error, Flush, Result, Sink, SinkFactory, WorkerContext};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,25 +27,21 @@ impl<E> LineFile<E> {
         Self { path: path.into(), first_line: Vec::new(), encode }
     }
 
-    /// A line that stands at the beginning of the file: the names of columns. It is written when the file is made. Default: none.
+    /// A line that stands at the beginning of the file: the names of columns. It is written when the file is made, or is empty
+    /// when the job starts. Default: none.
     #[must_use]
     pub fn first_line(mut self, line: impl Into<Vec<u8>>) -> Self {
         self.first_line = line.into();
         self
     }
 
-    /// Opens the file. Of several workers one makes it, and writes the first line; a crash between the two leaves it without.
-    fn open(&self) -> std::io::Result<File> {
-        let append = || OpenOptions::new().append(true).open(&self.path);
-        match OpenOptions::new().append(true).create_new(true).open(&self.path) {
-            Ok(file) if self.first_line.is_empty() => Ok(file),
-            Ok(mut file) => {
-                file.write_all(&[&self.first_line[..], b"\n"].concat())?;
-                Ok(file)
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => append(),
-            Err(error) => Err(error),
+    /// Opens the file; nobody writes to it before all workers have done so. The first one sees to the first line.
+    fn open(&self, worker: u16) -> std::io::Result<File> {
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        if worker == 0 && !self.first_line.is_empty() && file.metadata()?.len() == 0 {
+            file.write_all(&[&self.first_line[..], b"\n"].concat())?;
         }
+        Ok(file)
     }
 }
 
@@ -56,8 +52,8 @@ where
 {
     type Sink = LineFileWriter<E>;
 
-    fn build(&self, _context: &WorkerContext) -> Result<LineFileWriter<E>> {
-        let file = self.open().map_err(|e| {
+    fn build(&self, context: &WorkerContext) -> Result<LineFileWriter<E>> {
+        let file = self.open(context.worker).map_err(|e| {
             let message =
                 format!("the file {} cannot be written: check its folder and its rights", self.path.display());
             Error::invalid_plan(message).caused_by(e)

@@ -243,6 +243,10 @@ impl Settings {
         if self.topics.is_empty() {
             return Err(Error::invalid_plan("a Kafka source needs at least one topic"));
         }
+        let twice = self.topics.iter().enumerate().find(|(place, topic)| self.topics[..*place].contains(topic));
+        if let Some((_, topic)) = twice {
+            return Err(Error::invalid_plan(format!("a Kafka source names the topic \"{topic}\" twice: name it once")));
+        }
         self.connection.check(Role::Source)?;
         self.fetch()
     }

@@ -14,6 +14,8 @@ use tokio_postgres::{Client, Config, NoTls, Socket};
 
 /// How long the start waits for a server that does not answer, unless the connection string says `connect_timeout`.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long a server that has taken the connection may take until there is a session.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// A server and a database, without the secrets of the connection string. Shown as `localhost:5432/shop`.
 #[derive(Clone)]
@@ -58,19 +60,27 @@ impl Place {
                 "the connection string for PostgreSQL cannot be read: {example}, with %40 for an @ in the password"
             ))
         })?;
+        // Everything that was said of TLS was taken out. What the library finds all the same must not be overruled.
+        if config.get_ssl_mode() != Config::new().get_ssl_mode() {
+            let message = "sslmode in the connection string for PostgreSQL cannot be read: write it plainly, and once";
+            return Err(Error::invalid_plan(message));
+        }
         let hosts: Vec<_> = config.get_hosts().iter().map(host).collect();
         if hosts.is_empty() {
             let message = format!("the connection string for PostgreSQL names no host: {example}");
             return Err(Error::invalid_plan(message));
         }
-        if hosts.iter().any(|host| host.contains('@')) {
-            let message =
-                "the connection string for PostgreSQL has more than one @: write %40 for an @ in the password";
+        // What the library took for a host would be shown, and may hold the password.
+        if hosts.iter().any(|host| host.contains(['@', '&', '=', '?'])) {
+            let message = "the connection string for PostgreSQL has an @ too many: write %40 for one in the password, or \
+                           behind the ?";
             return Err(Error::invalid_plan(message));
         }
-        // As with libpq: what stays on the machine is not encrypted.
-        let is_local = config.get_hosts().iter().all(|host| !matches!(host, Host::Tcp(_)));
+        // As with libpq: what stays on the machine is not encrypted. An address given beside a socket is where it goes to.
+        let is_local =
+            config.get_hostaddrs().is_empty() && config.get_hosts().iter().all(|host| !matches!(host, Host::Tcp(_)));
         let tls = if is_local { Tls::new(SslMode::Disable) } else { tls };
+        tls.check()?;
         config.ssl_mode(tls.negotiation());
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
@@ -87,25 +97,34 @@ impl Place {
     pub(crate) async fn connect(&self, io: &Arc<Io>, name: &str) -> Result<Client> {
         let mut config = self.config.clone();
         config.application_name(name);
-        match self.tls.connector()? {
-            Some(connector) => self.open(&config, connector, io).await,
-            None => self.open(&config, NoTls, io).await,
+        match tokio::time::timeout(self.patience(), self.open_as_told(config, io)).await {
+            Ok(opened) => opened?.map_err(|error| self.failed("connecting", &error)),
+            Err(_) => Err(Error::unavailable(format!(
+                "connecting: PostgreSQL at {} took the connection, and did not answer within {:?}",
+                self.shown,
+                self.patience()
+            ))),
         }
     }
 
-    async fn open<T>(&self, config: &Config, tls: T, io: &Arc<Io>) -> Result<Client>
-    where
-        T: MakeTlsConnect<Socket>,
-        T::Stream: Send + 'static,
-    {
-        let (client, connection) = config.connect(tls).await.map_err(|error| self.failed("connecting", &error))?;
-        // Ends with the client, or with the server; then every request fails, and says why.
-        io.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to PostgreSQL ended");
+    /// How long it may take until there is a session: reaching each host, and an answer.
+    fn patience(&self) -> Duration {
+        let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(u32::MAX);
+        self.config.get_connect_timeout().copied().unwrap_or(CONNECT).saturating_mul(hosts).saturating_add(ANSWER)
+    }
+
+    async fn open_as_told(&self, mut config: Config, io: &Arc<Io>) -> Result<Opened> {
+        let Some(connector) = self.tls.connector()? else { return Ok(open(&config, NoTls, io).await) };
+        let opened = open(&config, connector, io).await;
+        match &opened {
+            // As libpq: who prefers TLS, and judges nobody, does without where it does not come about.
+            Err(error) if self.tls.is_optional() && failure::may_pass_without(error) => {
+                tracing::warn!(place = %self, %error, "TLS did not come about; sslmode=prefer goes on without it");
+                config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+                Ok(open(&config, NoTls, io).await)
             }
-        });
-        Ok(client)
+            _ => Ok(opened),
+        }
     }
 
     /// What an error of the server or of the way to it means, while nothing was decided.
@@ -116,6 +135,23 @@ impl Place {
         });
         Error::new(kind, format!("{doing}: PostgreSQL at {}: {reason}", self.shown))
     }
+}
+
+type Opened = std::result::Result<Client, tokio_postgres::Error>;
+
+async fn open<T>(config: &Config, tls: T, io: &Arc<Io>) -> Opened
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+{
+    let (client, connection) = config.connect(tls).await?;
+    // Ends with the client, or with the server; then every request fails, and says why.
+    io.spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to PostgreSQL ended");
+        }
+    });
+    Ok(client)
 }
 
 fn host(host: &Host) -> String {
@@ -179,6 +215,23 @@ mod tests {
         let local = Place::parse("host=/var/run/postgresql sslmode=require").unwrap();
         assert_eq!(local.config.get_ssl_mode(), tokio_postgres::config::SslMode::Disable);
         assert_eq!(Place::parse("host=db").unwrap().tls, Tls::new(SslMode::Prefer), "libpq's default");
+        let elsewhere = Place::parse("host=/var/run/postgresql hostaddr=10.0.0.5 sslmode=require").unwrap();
+        assert_eq!(elsewhere.tls, Tls::new(SslMode::Require), "it goes to an address");
+        let error = Place::parse("host=db sslmode=verify-ca").unwrap_err();
+        assert!(error.message().contains("sslrootcert"), "{error}");
+        assert!(Place::parse("host=db sslmode=verify-ca sslrootcert=ca.pem").is_ok());
+    }
+
+    /// Whatever else stands there: what asks for TLS is not overlooked.
+    #[test]
+    fn a_mode_that_was_asked_for_is_never_lost() {
+        for url in ["host=db password='s://x?' sslmode=require", "host=db application_name=http://a sslmode=require"] {
+            assert_eq!(Place::parse(url).unwrap().tls, Tls::new(SslMode::Require), "{url}");
+        }
+        for url in ["host=db sslmode=require\\", "postgres://db/shop?sslmode=require&user=me@corp&password=hunter2"] {
+            let error = Place::parse(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
     }
 
     #[test]

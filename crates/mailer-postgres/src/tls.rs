@@ -17,13 +17,13 @@ use std::str::FromStr;
 pub enum SslMode {
     /// Not encrypted.
     Disable,
-    /// Encrypted where the server can, but not judged: it protects from nobody who can change what is sent. The default, as it
-    /// is libpq's.
+    /// Encrypted where that comes about, and not judged: it protects from nobody who can change what is sent. Where it does not
+    /// come about, the connection is made without, and the log says so. The default, as it is libpq's.
     #[default]
     Prefer,
     /// Encrypted, or no connection; the server's certificate is not judged unless an authority is named.
     Require,
-    /// Encrypted, and the certificate is of a trusted authority, for whatever name.
+    /// Encrypted, and the certificate is of an authority that was named ([`Tls::ca_file`]), for whatever host.
     VerifyCa,
     /// Encrypted, and the certificate is of a trusted authority and for the host of the connection string. The one to use
     /// across a network.
@@ -67,8 +67,8 @@ impl FromStr for SslMode {
 /// let totals = PostgresSink::new("postgres://app@db.local/shop", "totals").columns(["customer"]).tls(tls);
 /// ```
 ///
-/// Files are PEM, and are read whenever a connection is made. Without an authority of its own, `verify-ca` and `verify-full`
-/// trust those of this system; the files in `~/.postgresql` are not looked at.
+/// Files are PEM, and are read whenever a connection is made. Without an authority of its own, `verify-full` trusts those of
+/// this system; the files in `~/.postgresql` are not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     mode: SslMode,
@@ -135,6 +135,23 @@ impl Tls {
     pub fn client_certificate(mut self, chain: Pem, key: Pem) -> Self {
         self.client = Some((chain, key));
         self
+    }
+
+    /// What cannot be meant so. Reads no file.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.mode == SslMode::VerifyCa && self.authorities.is_empty() {
+            // libpq refuses it, too.
+            return Err(Error::invalid_plan(
+                "sslmode=verify-ca needs an authority, sslrootcert (`ca_file`): of the system's authorities anybody can get a \
+                 certificate. Name a file, or write sslmode=verify-full",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a connection without TLS will do.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.mode == SslMode::Prefer && self.authorities.is_empty()
     }
 
     fn judgement(&self) -> Judgement {

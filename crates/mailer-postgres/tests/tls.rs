@@ -5,7 +5,7 @@
 use mailer_core::{ErrorKind, ExactlyOnceSink, OwnerEpoch, Publisher, Record, Result};
 use mailer_postgres::{Cell, Pem, PostgresSink, SslMode, Tls};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use xtask::postgres::{Server, ServerOptions, query, url_from_environment};
 
@@ -126,7 +126,7 @@ fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
     let session = open(&server.url(), None).unwrap();
     assert!(!is_encrypted(&server), "prefer takes what there is");
     drop(session);
-    for mode in ["require", "verify-ca", "verify-full"] {
+    for mode in ["require", "verify-full"] {
         let error = open(&format!("{}?sslmode={mode}", server.url()), None).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidPlan, "{error}");
         assert!(error.message().contains("does not encrypt connections"), "{error}");
@@ -154,4 +154,44 @@ fn nothing_is_told_to_a_server_that_refuses_tls() {
     assert!(error.message().contains("does not encrypt connections"), "{error}");
     assert!(!format!("{error} {error:?}").contains(PASSWORD), "{error:?}");
     assert_eq!(told, [0, 0, 0, 8, 4, 210, 22, 47], "the request for TLS alone");
+}
+
+/// A server that says yes to TLS and then something that is none. Returns the first eight bytes of whoever comes next, and tells
+/// it that the server is full.
+fn second_after_nonsense(listener: &TcpListener) -> [u8; 8] {
+    let (mut client, _) = listener.accept().unwrap();
+    client.read_exact(&mut [0; 8]).unwrap();
+    client.write_all(b"Sno TLS at all").unwrap();
+    drop(client);
+    let (mut client, _) = listener.accept().unwrap();
+    let mut told = [0; 8];
+    client.read_exact(&mut told).unwrap();
+    let said = b"SFATAL\0VFATAL\0C53300\0Mno room\0\0";
+    let length = u32::try_from(said.len() + 4).unwrap();
+    client.write_all(&[b"E", &length.to_be_bytes()[..], said].concat()).unwrap();
+    told
+}
+
+#[test]
+fn only_who_prefers_tls_does_without() {
+    const NOBODY: [u8; 8] = *b"nobody!!";
+    for (mode, kind, said) in
+        [("prefer", ErrorKind::Unavailable, "no room"), ("require", ErrorKind::InvalidPlan, "port of PostgreSQL")]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (told, error) = thread::scope(|scope| {
+            let told = scope.spawn(|| second_after_nonsense(&listener));
+            let url = format!("postgres://app:{PASSWORD}@{address}/shop?sslmode={mode}");
+            let error = open(&url, None).err().unwrap();
+            if mode == "require" {
+                TcpStream::connect(address).unwrap().write_all(&NOBODY).unwrap();
+            }
+            (told.join().unwrap(), error)
+        });
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().contains(said), "{mode}: {error}");
+        // Behind the length stands the version of the protocol, 3.0: the session begins, not encrypted.
+        assert_eq!((told == NOBODY, told[4..] == [0, 3, 0, 0]), (mode == "require", mode == "prefer"), "{told:?}");
+    }
 }

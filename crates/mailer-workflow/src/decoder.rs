@@ -43,7 +43,18 @@ impl Decoder {
 
     /// A record out of JSON. `from` is asked where it came from when somebody wants to know.
     pub fn json_from(&mut self, json: &[u8], from: impl FnOnce() -> Provenance) -> Result<Option<Value>> {
+        self.json_with(json, from, |_| Ok(()))
+    }
+
+    /// The same; the source adds to the record what it knows besides, before anything is asked of it.
+    pub fn json_with(
+        &mut self,
+        json: &[u8],
+        from: impl FnOnce() -> Provenance,
+        add: impl FnOnce(&mut Value) -> Result<(), String>,
+    ) -> Result<Option<Value>> {
         let decoded = self.json.decode(json).map_err(|error| format!("a record is not JSON: {error}"));
+        let decoded = decoded.and_then(|mut value| add(&mut value).map(|()| value));
         self.finish(decoded, from, || Remains::Raw(Some(json.to_vec())))
     }
 

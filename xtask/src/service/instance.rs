@@ -41,7 +41,11 @@ impl Instance {
     }
 
     pub(super) fn save(&self, folder: &Path) -> Result<()> {
-        fs::write(file(folder), self.text()).with_context(|| format!("cannot write {}", file(folder).display()))
+        // Whole or not at all: what cannot be read counts as nobody.
+        let half = folder.join("instance.json.half");
+        fs::write(&half, self.text())
+            .and_then(|()| fs::rename(&half, file(folder)))
+            .with_context(|| format!("cannot write {}", file(folder).display()))
     }
 
     fn text(&self) -> String {

@@ -29,9 +29,8 @@ pub(super) fn check(settings: Fields<'_>, findings: &mut Findings) {
 
 /// Columns with the fields that go there; the check has said which fields are none.
 pub(super) fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
-    let Some(columns) = settings.value("columns") else { return Vec::new() };
-    let fields = columns.value.fields();
-    fields.filter_map(|(column, path)| Some((column.as_str().to_owned(), path.as_str()?.parse().ok()?))).collect()
+    let columns = settings.map_of_texts("columns").into_iter();
+    columns.filter_map(|(column, path)| Some((column.value, path.parse().ok()?))).collect()
 }
 
 /// Writes rows.
@@ -59,14 +58,20 @@ impl Rows {
 
     /// The row of a record.
     pub(super) fn row(&self, record: &Value, out: &mut Vec<u8>) -> Result<()> {
+        let begin = out.len();
         for (place, (_, path)) in self.columns.iter().enumerate() {
             self.separate(place, out);
-            match path.get(record).map(Value::seen) {
-                None | Some(Value::Null | Value::Raw(_)) => {}
-                Some(Value::Text(text)) => self.field(text.as_str(), out),
-                // Quotes of JSON are doubled, so this is text first.
-                Some(other) => self.field(&other.to_string(), out),
+            let Some(value) = path.get(record) else { continue };
+            match (value.as_str(), value) {
+                (Some(text), _) => self.field(text, out),
+                (None, Value::Null) => {}
+                // As it came, digit by digit. Quotes of JSON are doubled, so this is text first.
+                (None, Value::Raw(raw)) => self.field(raw.as_json(), out),
+                (None, other) => self.field(&other.to_string(), out),
             }
+        }
+        if out.len() == begin {
+            out.extend_from_slice(b"\"\""); // an empty line would be no row
         }
         Ok(())
     }
@@ -112,5 +117,11 @@ mod tests {
         let record = |a: &str, n| Value::object([("a", Value::from(a)), ("n", n)].map(|(name, value)| (name, value)));
         assert_eq!(line(&record("say \"x\"\nor, y", Value::Integer(-3))), "\"say \"\"x\"\"\nor, y\";-3;");
         assert_eq!(line(&record("plain", Value::Null)), "plain;;");
+        let raw = Value::from_json(br#"{"a":"\u0041","n":18446744073709551615,"o":{"p":1.10}}"#).unwrap();
+        assert_eq!(line(&raw), "A;18446744073709551615;\"{\"\"p\"\":1.10}\"");
+        let one = Rows { columns: vec![("n".into(), path("n"))], delimiter: b',' };
+        let mut out = Vec::new();
+        one.row(&record("a", Value::Null), &mut out).unwrap();
+        assert_eq!(out, b"\"\"");
     }
 }

@@ -53,7 +53,8 @@ const SOURCE: Section = Section {
             "metadata",
             Shape::Path,
             "A field that every record gets, with its `topic`, `partition`, `offset`, `timestamp`, `key` and `headers`. Keys \
-             and headers are text, or stand in base64 under the name with `Base64` behind it.",
+             and headers are text, or stand in base64 under the name with `Base64` behind it; of several headers with one \
+             name it is the last.",
         ),
         CLIENT_ID,
         OPTIONS,
@@ -83,7 +84,17 @@ impl SourceConnector for KafkaIn {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        settings::check(settings, findings, KafkaSource::check_option, || source(settings).check());
+        let topics = settings.texts("topic");
+        let twice = topics
+            .iter()
+            .enumerate()
+            .find(|(place, topic)| topics[..*place].iter().any(|other| other.value == topic.value));
+        match twice {
+            Some((_, topic)) => findings.add(Code::BadValue, topic.span, "the topic is named twice", "name it once"),
+            None => {
+                settings::check(&SOURCE, settings, findings, KafkaSource::check_option, || source(settings).check())
+            }
+        }
         if text(settings, "start") == "committed" && !settings.has("groupOffsets") {
             let help = "add `groupOffsets: …` with the group whose offsets are meant";
             findings.add(Code::MissingKey, settings.key_span("start"), "`start: committed` has no group", help);
@@ -145,15 +156,14 @@ impl Values {
     ) -> Result<Value> {
         // The lock is never waited for: every worker has its own clone.
         let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut decoded = match bytes {
-            Some(bytes) => decoder.json_from(bytes, &from)?,
+        let add = |record: &mut Value| match &self.metadata {
+            Some(field) => metadata::put(field, record, metadata()),
+            None => Ok(()),
+        };
+        let decoded = match bytes {
+            Some(bytes) => decoder.json_with(bytes, &from, add)?,
             None => decoder.refuse("a record has no value: it is a tombstone".into(), from(), None)?,
         };
-        if let (Some(field), Some(record)) = (&self.metadata, &mut decoded)
-            && let Err(error) = metadata::put(field, record, metadata())
-        {
-            decoded = decoder.refuse(error, from(), bytes)?;
-        }
         decoded.ok_or_else(|| Error::internal("a decoder that fails has skipped a record"))
     }
 }
@@ -286,7 +296,7 @@ impl SinkConnector for KafkaOut {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        settings::check(settings, findings, KafkaSink::check_option, || sink(settings).check());
+        settings::check(&SINK, settings, findings, KafkaSink::check_option, || sink(settings).check());
     }
 
     fn connect(&self, settings: Fields<'_>, found: &mut Outside) {
@@ -349,7 +359,9 @@ impl SinkConnector for TransactionalOut {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        settings::check(settings, findings, TransactionalKafkaSink::check_option, || transactional(settings).check());
+        settings::check(&TRANSACTIONAL, settings, findings, TransactionalKafkaSink::check_option, || {
+            transactional(settings).check()
+        });
     }
 
     fn connect(&self, settings: Fields<'_>, found: &mut Outside) {

@@ -58,8 +58,8 @@ const SECTION: Section = Section {
         Key::optional(
             "sslRootCert",
             Shape::Text,
-            "A PEM file with the authorities to trust, or `system` with `verify-full`. Without it `verify-ca` and \
-             `verify-full` trust those of this system.",
+            "A PEM file with the authorities to trust, or `system` with `verify-full`. `verify-ca` \
+             needs one; without it `verify-full` trusts those of this system.",
         ),
         Key::optional("sslCert", Shape::Text, "A PEM file with our own certificate, for servers that ask for one."),
         Key::optional("sslKey", Shape::Text, "A PEM file with its private key, not encrypted."),

@@ -47,9 +47,12 @@ impl MakeTlsConnect<Socket> for Connector {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
-        let name = ServerName::try_from(host.to_owned());
-        let name =
-            name.map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "no certificate can be for this host name"))?;
+        // A socket of this machine among several hosts has no name; its server does not ask for one either.
+        let name = if host.is_empty() {
+            None
+        } else {
+            Some(ServerName::try_from(host.to_owned()).map_err(|_| no_certificate())?)
+        };
         Ok(Handshake { connector: self.0.clone(), name })
     }
 }
@@ -57,7 +60,11 @@ impl MakeTlsConnect<Socket> for Connector {
 /// One to come.
 pub(crate) struct Handshake {
     connector: TlsConnector,
-    name: ServerName<'static>,
+    name: Option<ServerName<'static>>,
+}
+
+fn no_certificate() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "no certificate can be for this host name")
 }
 
 impl TlsConnect<Socket> for Handshake {
@@ -66,7 +73,10 @@ impl TlsConnect<Socket> for Handshake {
     type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
-        Box::pin(async move { Ok(Encrypted(self.connector.connect(self.name, socket).await?)) })
+        Box::pin(async move {
+            let name = self.name.ok_or_else(no_certificate)?;
+            Ok(Encrypted(self.connector.connect(name, socket).await?))
+        })
     }
 }
 

@@ -7,10 +7,9 @@ use percent_encoding::percent_decode_str;
 /// Takes what is ours out of a connection string. Returns the rest, and TLS when it says anything of it.
 pub(crate) fn take_tls(text: &str) -> Result<(String, Option<Tls>)> {
     let mut words = Words::default();
-    let rest = match text.find("://") {
-        Some(_) => of_url(text, &mut words)?,
-        None => of_pairs(text, &mut words)?,
-    };
+    // As the library tells the two forms apart: what it reads in another way would be overlooked here.
+    let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
+    let rest = if is_url { of_url(text, &mut words)? } else { of_pairs(text, &mut words)? };
     Ok((rest, words.tls()?))
 }
 

@@ -5,6 +5,7 @@ use mailer_core::ErrorKind;
 use mailer_tls::{Handshake, Remedy, Words, tls_error};
 use std::error::Error;
 use std::io;
+use tokio_postgres::error::SqlState;
 
 const WORDS: Words = Words {
     peer: "server",
@@ -16,6 +17,13 @@ const WORDS: Words = Words {
 
 /// What the library says when a server refused to encrypt.
 const NO_TLS: &str = "server does not support TLS";
+
+/// Whether a connection without TLS may succeed where this one has failed: the handshake did not come about, or the server
+/// lets this user in only without.
+pub(crate) fn may_pass_without(error: &tokio_postgres::Error) -> bool {
+    let of_tls = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(tls_error);
+    of_tls.is_some() || error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
+}
 
 /// What an error of TLS means; nothing when it is another one. `hosts` are those of the connection string.
 pub(crate) fn explain(error: &tokio_postgres::Error, tls: &Tls, hosts: &str) -> Option<(ErrorKind, String)> {

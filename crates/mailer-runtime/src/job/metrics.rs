@@ -60,6 +60,7 @@ impl Change {
     fn tell(self, key: &Key, recorder: &dyn Recorder) {
         match self {
             Change::Add(count) => recorder.register_counter(key, &METADATA).increment(count),
+            Change::Grow(more) => recorder.register_gauge(key, &METADATA).increment(more),
             Change::Set(value) => recorder.register_gauge(key, &METADATA).set(value),
             Change::Record(value) => recorder.register_histogram(key, &METADATA).record(value),
         }
@@ -110,9 +111,13 @@ mod tests {
     }
 
     impl GaugeFn for Line {
-        fn increment(&self, _: f64) {}
+        fn increment(&self, value: f64) {
+            self.change(|before| before + value);
+        }
 
-        fn decrement(&self, _: f64) {}
+        fn decrement(&self, value: f64) {
+            self.change(|before| before - value);
+        }
 
         fn set(&self, value: f64) {
             self.change(|_| value);

@@ -4,7 +4,7 @@
 //! name to name: what usually follows is compared first, and at the end of the object stand the [`Names`] that all such
 //! objects share. Nothing is looked up, or made, but where a record differs from the one before.
 
-use super::names::{Kept, Names};
+use super::names::{Kept, LONG_NAME, Names};
 use super::{Projection, Text};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -132,8 +132,11 @@ impl Layouts {
         read
     }
 
-    /// The node of `name` behind another node, unless there are too many already.
+    /// The node of `name` behind another node, unless there are too many already, or it is too long to be kept.
     fn follow(&mut self, plan: usize, before: usize, name: &str) -> Option<usize> {
+        if name.len() > LONG_NAME {
+            return None;
+        }
         let key = (before, Text::from(name));
         if let Some(known) = self.known.get(&key) {
             return Some(*known);

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const KEPT: usize = 65_536;
 /// Names in one kept list: one strange record must not take the room of all others.
 const LONGEST: usize = 1_024;
+/// Bytes of a kept name: what is longer is data, and no name.
+pub(super) const LONG_NAME: usize = 256;
 
 /// Changes that are remembered of the same names. Those of steps are few; who changes values by names that nobody can foresee
 /// must not have to look through all of them.
@@ -81,13 +83,14 @@ impl Names {
     pub(super) fn keep(list: Vec<Text>) -> Self {
         static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
         static FULL: AtomicBool = AtomicBool::new(false);
-        if list.len() > LONGEST || FULL.load(Relaxed) {
+        if list.len() > LONGEST || FULL.load(Relaxed) || list.iter().any(|name| name.as_bytes().len() > LONG_NAME) {
             return Names::own(list);
         }
         // What a panic elsewhere left is whole: a list is in the table or it is not.
         let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
         let names = table.keep(list, KEPT);
-        FULL.store(matches!(names, Names::Own(_)), Relaxed);
+        // While any list has room, none is turned away.
+        FULL.store(table.names > KEPT - LONGEST, Relaxed);
         names
     }
 

@@ -35,11 +35,12 @@ impl Projection {
     /// Keeps what is not named, too: the record goes on as a whole.
     pub fn keep_rest(&mut self) {
         self.rest = true;
+        self.hand_down();
     }
 
     /// `path` is read, with everything below it.
     pub fn add(&mut self, path: &Path) {
-        let mut place = self;
+        let mut place = &mut *self;
         for segment in path.names() {
             let known = place.named.iter().position(|(name, _)| name == segment).unwrap_or_else(|| {
                 place.named.push((segment.clone(), Projection::nothing()));
@@ -48,6 +49,7 @@ impl Projection {
             place = &mut place.named[known].1;
         }
         place.rest = true;
+        self.hand_down();
     }
 
     /// Reads what `other` reads, too.
@@ -59,6 +61,15 @@ impl Projection {
                 None => self.named.push((name.clone(), inner.clone())),
             }
         }
+        self.hand_down();
+    }
+
+    /// What is kept whole is kept with all that is in it, also where only a part of that is looked at.
+    fn hand_down(&mut self) {
+        for (_, inner) in &mut self.named {
+            inner.rest |= self.rest;
+            inner.hand_down();
+        }
     }
 
     /// Whether everything is kept.
@@ -68,5 +79,43 @@ impl Projection {
 
     pub(crate) fn of(&self, name: &str) -> Option<&Projection> {
         self.named.iter().find(|(known, _)| known.as_str() == name).map(|(_, projection)| projection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::JsonDecoder;
+
+    const RECORD: &str = r#"{"customer":{"id":"a","name":"N","at":{"street":"S","no":1}},"n":1}"#;
+
+    fn read(projection: Projection) -> String {
+        JsonDecoder::new(projection).decode(RECORD.as_bytes()).unwrap().to_string()
+    }
+
+    fn of(paths: &[&str]) -> Projection {
+        let mut projection = Projection::nothing();
+        paths.iter().for_each(|path| projection.add(&path.parse().unwrap()));
+        projection
+    }
+
+    /// Who looks at a part of an object takes nothing from it, in whatever order it is said.
+    #[test]
+    fn what_is_kept_whole_is_kept_with_all_that_is_in_it() {
+        assert_eq!(read(of(&["customer.at.no", "n"])), r#"{"customer":{"at":{"no":1}},"n":1}"#);
+        let mut after = of(&["customer.id", "customer.at.no"]);
+        after.keep_rest();
+        let mut before = Projection::everything();
+        before.add(&"customer.at.no".parse().unwrap());
+        let mut merged = of(&["customer.id"]);
+        merged.merge(&Projection::everything());
+        let mut merged_into = Projection::everything();
+        merged_into.merge(&of(&["customer.at.no"]));
+        for projection in [after, before, merged, merged_into] {
+            assert_eq!(read(projection), RECORD);
+        }
+        let part = r#"{"customer":{"id":"a","name":"N","at":{"street":"S","no":1}}}"#;
+        assert_eq!(read(of(&["customer", "customer.at.no"])), part);
+        assert_eq!(read(of(&["customer.at.no", "customer"])), part);
     }
 }

@@ -47,6 +47,23 @@ fn an_empty_pipeline_hands_records_on_to_the_letter() {
 
 const KEYED: &str = "  - {type: keyBy, keyBy: {field: k}}\n";
 
+/// Who looks at a part of an object takes nothing away from it.
+#[test]
+fn a_record_goes_on_whole_whatever_is_read_of_it() {
+    let record = r#"{"at":0,"customer":{"id":"a","name":"N","at":{"no":1,"street":"S"}},"n":1.50}"#;
+    for step in [
+        "{type: filter, filter: {field: customer.id, value: a}}",
+        "{type: filter, filter: {field: customer.at.no, operator: lt, value: 2}}",
+        "{type: filter, filter: {expr: 'record.customer.id == \"a\" && record[\"customer\"].at.street == \"S\"'}}",
+        "{id: one, type: keyBy, keyBy: {field: customer.id}}\n  - {id: once, type: dedupe, dedupe: {horizon: 1s, fields: customer.at.no}}",
+    ] {
+        assert_eq!(run(&format!("  - {step}\n"), &[record]), [record], "{step}");
+    }
+    let whole = "  - {type: map, map: {expr: '{\"order\": record, \"no\": record.customer.at.no}'}}\n";
+    let record = r#"{"at":0,"customer":{"at":{"no":1,"street":"S"},"id":"a"}}"#;
+    assert_eq!(run(whole, &[record]), [format!(r#"{{"no":1,"order":{record}}}"#)]);
+}
+
 #[test]
 fn reduce_puts_out_key_and_result_at_every_record() {
     let records = [

@@ -41,8 +41,7 @@ fn object<'a>(
     key: Option<&[u8]>,
     headers: impl Iterator<Item = (&'a str, Option<&'a [u8]>)>,
 ) -> Value {
-    let mut all = Object::default();
-    headers.for_each(|(name, value)| push_bytes(&mut all, name, value));
+    let headers: Object = last_of_each(headers.map(|(name, value)| named(name, value))).into_iter().collect();
     let text = key.and_then(|key| std::str::from_utf8(key).ok());
     let mut known = NAMES.object(vec![
         topic.into(),
@@ -50,7 +49,7 @@ fn object<'a>(
         Value::Integer(offset),
         Value::Integer(timestamp),
         text.map_or(Value::Null, Value::from),
-        Value::Object(Arc::new(all)),
+        Value::Object(Arc::new(headers)),
     ]);
     if let (None, Some(key), Value::Object(known)) = (text, key, &mut known) {
         Arc::make_mut(known).push("keyBase64".into(), STANDARD.encode(key).as_str().into());
@@ -59,15 +58,22 @@ fn object<'a>(
 }
 
 /// Text as it is; other bytes in base64, under the name with `Base64` behind it.
-fn push_bytes(to: &mut Object, name: &str, bytes: Option<&[u8]>) {
-    match bytes.map(std::str::from_utf8) {
-        None => to.push(name.into(), Value::Null),
-        Some(Ok(text)) => to.push(name.into(), text.into()),
-        Some(Err(_)) => {
-            let text = STANDARD.encode(bytes.unwrap_or_default());
-            to.push(format!("{name}Base64").as_str().into(), text.as_str().into());
-        }
+fn named(name: &str, bytes: Option<&[u8]>) -> (String, Value) {
+    match bytes.map(|bytes| (bytes, std::str::from_utf8(bytes))) {
+        None => (name.into(), Value::Null),
+        Some((_, Ok(text))) => (name.into(), text.into()),
+        Some((bytes, Err(_))) => (format!("{name}Base64"), STANDARD.encode(bytes).as_str().into()),
     }
+}
+
+/// Kafka allows a name twice, an object does not.
+fn last_of_each(named: impl Iterator<Item = (String, Value)>) -> Vec<(String, Value)> {
+    let mut kept: Vec<(String, Value)> = Vec::new();
+    for (name, value) in named {
+        kept.retain(|(known, _)| *known != name);
+        kept.push((name, value));
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -76,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_record_gets_what_is_known_of_it() {
-        let headers: [(&str, Option<&[u8]>); 3] = [("trace", Some(b"7f")), ("bits", Some(&[0xff])), ("none", None)];
+        let headers: [(&str, Option<&[u8]>); 4] =
+            [("trace", Some(b"1")), ("trace", Some(b"7f")), ("bits", Some(&[0xff])), ("none", None)];
         let known = object("orders", (3, 42, 1_000), Some(b"k"), headers.into_iter());
         let mut record = Value::from_json(br#"{"a": 1}"#).unwrap_or_default();
         put(&"kafka".parse().unwrap_or_else(|e| panic!("{e}")), &mut record, known).unwrap_or_else(|e| panic!("{e}"));

@@ -1,4 +1,4 @@
-//! What was said of each series before: pure. Counters are told as differences, times as sums, and what has gone is ended.
+//! What was said of each series before: pure. Counters and times are told as differences, and what has gone is ended.
 
 use super::table::{Metric, MetricKind};
 use hashbrown::HashTable;
@@ -10,6 +10,8 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Add(u64),
+    /// A gauge is so much higher. Told as a difference: another start of the job in this process goes on where one ended.
+    Grow(f64),
     Set(f64),
     Record(f64),
 }
@@ -28,8 +30,6 @@ struct Series {
     hash: u64,
     /// The total at the look before: a restart of the job, where counting begins anew, must take nothing back.
     before: f64,
-    /// What was told of a [`MetricKind::Time`].
-    sum: f64,
     /// When it was heard of last.
     look: u64,
 }
@@ -72,7 +72,7 @@ impl Series {
     fn new(metric: &'static Metric, labels: &[&str], hash: u64) -> Self {
         let labels = metric.labels.iter().zip(labels).map(|(name, value)| Label::new(*name, (*value).to_owned()));
         let key = Key::from_parts(metric.name, labels.collect::<Vec<_>>());
-        Self { metric, key, hash, before: 0.0, sum: 0.0, look: 0 }
+        Self { metric, key, hash, before: 0.0, look: 0 }
     }
 
     fn is(&self, metric: &Metric, labels: &[&str]) -> bool {
@@ -82,10 +82,7 @@ impl Series {
     fn change(&mut self, value: f64) -> Change {
         match self.metric.kind {
             MetricKind::Counter => Change::Add(self.added(value) as u64),
-            MetricKind::Time => {
-                self.sum += self.added(value);
-                Change::Set(self.sum)
-            }
+            MetricKind::Time => Change::Grow(self.added(value)),
             MetricKind::Gauge => Change::Set(value),
             MetricKind::Histogram => Change::Record(value),
         }
