@@ -38,6 +38,10 @@ const IN_FLIGHT: usize = 16 << 20;
 /// Event time becomes the record's timestamp. Records with a key go to the partition the Java client would choose; partitions
 /// that are added while the job runs are used within a minute, or sooner where `metadata.max.age.ms` says so. A topic that is
 /// deleted fails the job; one that was deleted and created again is written to, since an output is a topic by its name.
+///
+/// A broker that dies forgets producers whose newest record is dated more than a day ago (its `producer.id.expiration.ms`,
+/// counted from timestamps). Of such records, what it had not acknowledged before may be written twice, too. That does not
+/// concern [`crate::TransactionalKafkaSink`].
 #[derive(Clone, Debug)]
 pub struct KafkaSink<E = Unformatted> {
     connection: Connection,

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use xtask::kafka::Tools;
 
 pub fn batch<T>(items: impl IntoIterator<Item = T>) -> Batch<T> {
-    items.into_iter().map(|item| Record::new(Timestamp(1_000), item)).collect()
+    batch_at(Timestamp(1_000), items)
+}
+
+pub fn batch_at<T>(time: Timestamp, items: impl IntoIterator<Item = T>) -> Batch<T> {
+    items.into_iter().map(|item| Record::new(time, item)).collect()
 }
 
 /// Writes everything, waiting for room as the engine does.
