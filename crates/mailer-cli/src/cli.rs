@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Init(InitOptions),
     /// Say everything that is wrong with a workflow.
     #[command(
-        after_help = "Everything is reported at once, with line, column and a way out. Prints nothing else when nothing is wrong. With --connect, what is outside is looked at as well, and told: brokers, topics and their partitions, rights, the limit of transactions, tables, files, folders, HTTP addresses. Nothing is changed there."
+        after_help = "Everything is reported at once, with line, column and a way out. A file with nothing wrong in it is told as `ok`. With --connect, what is outside is looked at as well, and told: brokers, topics and their partitions, rights, the limit of transactions, tables, files, folders, HTTP addresses. Nothing is changed there."
     )]
     Validate(ValidateOptions),
     /// Run the tests in a workflow: the whole pipeline under a seed, with its sources and sinks in memory.

@@ -10,7 +10,7 @@ mod look;
 mod memory;
 mod postgres;
 
-use mailer_workflow::{Fields, Registry, Value, write_json};
+use mailer_workflow::{Code, Fields, Findings, Path, Registry, Value, write_json};
 
 /// All of them.
 pub(crate) fn registry() -> Registry {
@@ -33,6 +33,31 @@ pub(crate) fn registry() -> Registry {
 /// A text of a section; the check has made sure that a required one is there.
 fn text(settings: Fields<'_>, key: &str) -> String {
     settings.text(key).map(|text| text.value).unwrap_or_default()
+}
+
+/// Whether no text of `key` stands there twice; tells those that do. The records of a `what` would come twice.
+fn are_named_once(settings: Fields<'_>, key: &str, what: &str, findings: &mut Findings) -> bool {
+    let texts = settings.texts(key);
+    let is_again = |place: usize| texts[..place].iter().any(|other| other.value == texts[place].value);
+    let again: Vec<_> = (0..texts.len()).filter(|place| is_again(*place)).collect();
+    for place in &again {
+        findings.add(Code::BadValue, texts[*place].span, format!("the {what} is named twice"), "name it once");
+    }
+    again.is_empty()
+}
+
+/// The columns that are written, each with the field that goes there; the check has said which fields are none.
+fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
+    let columns = settings.map_of_texts("columns").into_iter();
+    columns.filter_map(|(column, path)| Some((column.value, path.parse().ok()?))).collect()
+}
+
+/// Something is written.
+fn check_columns(settings: Fields<'_>, findings: &mut Findings) {
+    if columns(settings).is_empty() {
+        let (span, help) = (settings.key_span("columns"), "write `column: field` for each, such as `total: sum`");
+        findings.add(Code::BadValue, span, "no column is written", help);
+    }
 }
 
 /// A record as a line.

@@ -1,8 +1,8 @@
 //! Records become rows of comma separated values (RFC 4180).
 
-use super::{csv, text};
+use super::{check_columns, columns, csv, text};
 use mailer_core::Result;
-use mailer_workflow::{Code, Fields, Findings, Key, Path, Section, Shape, Value};
+use mailer_workflow::{Fields, Findings, Key, Path, Section, Shape, Value};
 
 pub(super) const SECTION: Section = Section {
     name: "csv",
@@ -21,16 +21,7 @@ delimiter: \";\"
 /// What the schema cannot say.
 pub(super) fn check(settings: Fields<'_>, findings: &mut Findings) {
     csv::check_delimiter(settings, findings);
-    if columns(settings).is_empty() {
-        let (span, help) = (settings.key_span("columns"), "write `column: field` for each, such as `total: sum`");
-        findings.add(Code::BadValue, span, "no column is written", help);
-    }
-}
-
-/// Columns with the fields that go there; the check has said which fields are none.
-pub(super) fn columns(settings: Fields<'_>) -> Vec<(String, Path)> {
-    let columns = settings.map_of_texts("columns").into_iter();
-    columns.filter_map(|(column, path)| Some((column.value, path.parse().ok()?))).collect()
+    check_columns(settings, findings);
 }
 
 /// Writes rows.

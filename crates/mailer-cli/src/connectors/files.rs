@@ -1,6 +1,6 @@
 //! Files, standard input and standard output: JSON lines, and CSV.
 
-use super::{csv, csv_out, encode, look, text};
+use super::{are_named_once, csv, csv_out, encode, look, text};
 use mailer_core::Result;
 use mailer_files::{DecodeLine, LineFile, LineFolder, Lines, Place, Stdin, StdoutLines};
 use mailer_runtime::{Env, Stream};
@@ -54,12 +54,7 @@ impl SourceConnector for FileIn {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        let paths = settings.texts("path");
-        for (place, path) in paths.iter().enumerate() {
-            if paths[..place].iter().any(|other| other.value == path.value) {
-                findings.add(Code::BadValue, path.span, "the file is named twice", "name it once");
-            }
-        }
+        are_named_once(settings, "path", "file", findings);
         check_format(settings, findings);
         csv::check(settings.section("csv"), findings);
     }

@@ -6,7 +6,7 @@ mod settings;
 
 pub(crate) use settings::options;
 
-use super::text;
+use super::{are_named_once, text};
 use bytes::Bytes;
 use mailer_core::{Error, Record, Result};
 use mailer_kafka::{
@@ -84,16 +84,9 @@ impl SourceConnector for KafkaIn {
     }
 
     fn check(&self, settings: Fields<'_>, findings: &mut Findings) {
-        let topics = settings.texts("topic");
-        let twice = topics
-            .iter()
-            .enumerate()
-            .find(|(place, topic)| topics[..*place].iter().any(|other| other.value == topic.value));
-        match twice {
-            Some((_, topic)) => findings.add(Code::BadValue, topic.span, "the topic is named twice", "name it once"),
-            None => {
-                settings::check(&SOURCE, settings, findings, KafkaSource::check_option, || source(settings).check())
-            }
+        // Of a topic that is there twice the connector would say the same once more.
+        if are_named_once(settings, "topic", "topic", findings) {
+            settings::check(&SOURCE, settings, findings, KafkaSource::check_option, || source(settings).check());
         }
         if text(settings, "start") == "committed" && !settings.has("groupOffsets") {
             let help = "add `groupOffsets: …` with the group whose offsets are meant";

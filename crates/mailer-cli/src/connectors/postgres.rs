@@ -1,7 +1,6 @@
 //! PostgreSQL: rows, exactly once.
 
-use super::csv_out::columns;
-use super::text;
+use super::{check_columns, columns, text};
 use mailer_core::{Record, Result};
 use mailer_postgres::{Cell, Place, PostgresSink, SslMode, Tls};
 use mailer_runtime::Stream;
@@ -95,11 +94,8 @@ impl SinkConnector for PostgresOut {
             let (span, help) = (settings.key_span("key"), "add `mode: upsert`, or remove `key`");
             findings.add(Code::Conflict, span, "`key` does nothing with `mode: insert`", help);
         }
+        check_columns(settings, findings);
         let columns = columns(settings);
-        if columns.is_empty() {
-            let (span, help) = (settings.key_span("columns"), "write `column: field` for each, such as `total: sum`");
-            findings.add(Code::BadValue, span, "no column is written", help);
-        }
         for key in keys.iter().filter(|key| !columns.iter().any(|(column, _)| *column == key.value)) {
             let message = format!("the key `{}` is none of the columns that are written", key.value);
             findings.add(Code::BadValue, key.span, message, "name it in `columns`, too");
